@@ -1,0 +1,39 @@
+# Two commands are all a newcomer needs: make demo, make test.
+PYTHON ?= python3.11
+VENV := .venv
+BIN := $(VENV)/bin
+READY := $(VENV)/.ready
+# Compiled kernels of the test run. Coverage sees kernels when they are compiled, so each run compiles anew.
+TEST_CACHE := $(VENV)/test-cache
+
+.PHONY: demo test bench lint format clean
+
+demo: $(READY)
+	$(BIN)/python examples/quickstart.py
+
+test: lint
+	rm -rf $(TEST_CACHE)
+	NUMBA_JIT_COVERAGE=1 NUMBA_CACHE_DIR=$(TEST_CACHE) $(BIN)/python -m pytest -n 2 --dist worksteal --cov --cov-report=term
+
+lint: $(READY)
+	$(BIN)/ruff format --check .
+	$(BIN)/ruff check .
+	$(BIN)/mypy
+	$(BIN)/lint-imports
+
+format: $(READY)
+	$(BIN)/ruff format .
+	$(BIN)/ruff check --fix .
+
+# BENCH="--peer path/to/program" also runs a C++ implementation of the paper, in turns with Swoop; see docs/performance.md.
+bench: $(READY)
+	$(BIN)/python -m swoop.bench $(BENCH)
+
+$(READY): pyproject.toml constraints.txt
+	$(PYTHON) -m venv $(VENV)
+	$(BIN)/python -m pip install --quiet --upgrade --constraint constraints.txt pip
+	$(BIN)/python -m pip install --quiet --constraint constraints.txt --group dev --editable .
+	touch $(READY)
+
+clean:
+	rm -rf $(VENV) .mypy_cache .ruff_cache .pytest_cache .import_linter_cache .hypothesis build dist

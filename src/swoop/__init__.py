@@ -1,0 +1,67 @@
+"""Swoop: the k most similar pairs of sets in a sliding window of a stream, exactly, at any moment.
+
+>>> import swoop
+>>> join = swoop.TopKJoin(k=10, window="1 hour", similarity="jaccard")
+
+Numba, Arrow and what else is heavy are imported at first use.
+"""
+
+from __future__ import annotations
+
+from importlib import import_module
+from importlib.metadata import PackageNotFoundError, version
+from typing import TYPE_CHECKING, Any
+
+from swoop.errors import SwoopError
+from swoop.times import last
+
+if TYPE_CHECKING:
+    from swoop import oracle
+    from swoop.join.topk_join import Stats, TopKJoin
+    from swoop.pairs import Change, Changes, Explanation, Pair, TopK
+    from swoop.similarity import Similarity
+    from swoop.warming import warmup
+
+try:
+    __version__ = version("swoop-join")
+except PackageNotFoundError:  # run from the source tree
+    __version__ = "0"
+
+_HOMES = {
+    "Change": "swoop.pairs",
+    "Changes": "swoop.pairs",
+    "Explanation": "swoop.pairs",
+    "Pair": "swoop.pairs",
+    "Similarity": "swoop.similarity",
+    "Stats": "swoop.join.topk_join",
+    "TopK": "swoop.pairs",
+    "TopKJoin": "swoop.join.topk_join",
+    "warmup": "swoop.warming",
+}
+
+__all__ = [
+    "Change",
+    "Changes",
+    "Explanation",
+    "Pair",
+    "Similarity",
+    "Stats",
+    "SwoopError",
+    "TopK",
+    "TopKJoin",
+    "last",
+    "oracle",
+    "warmup",
+]
+
+
+def __getattr__(name: str) -> Any:
+    if name == "oracle":
+        return import_module("swoop.oracle")
+    if name in _HOMES:
+        return getattr(import_module(_HOMES[name]), name)
+    raise AttributeError(f"module 'swoop' has no attribute {name!r}")
+
+
+def __dir__() -> list[str]:
+    return [*__all__, "__version__"]

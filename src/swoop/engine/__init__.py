@@ -1,0 +1,17 @@
+"""The engine: Numba kernels on flat arrays, one module per structure of the paper.
+
+=============== ==========================================================
+``vocabulary``  tokens to dense numbers, recycled
+``window``      the valid sets (W)
+``index``       the candidate index (I)
+``stock``       the stock in both orders (S, E), its bounds and its clean-up
+``candidates``  candidate generation (Algorithm 1)
+``feed``        the change feed
+``arrival``     the kernels that move the engine forward
+``rank``        ranking keys and bounds of similarities
+``engine``      the owner of the arrays, in Python
+``check``       verification of every invariant
+=============== ==========================================================
+
+Importing this package imports Numba; ``swoop`` does so at first use.
+"""

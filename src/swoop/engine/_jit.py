@@ -1,0 +1,191 @@
+"""How kernels are compiled, in one place: the decorators, the cache on disk, and the few machine instructions.
+
+Two decorators:
+
+``jit``
+    for helpers. They are compiled into the kernels that call them and are never cached on their own.
+``kernel``
+    for the functions that Python calls. Their machine code is cached on disk. Numba's own cache looks at one source
+    file only, so a kernel would stay stale after a change in a helper's file; ours is stamped with all files of the
+    engine. A cache directory that cannot be written to is read from and otherwise left alone.
+"""
+
+from __future__ import annotations
+
+import hashlib
+import os
+import sys
+from collections.abc import Callable
+from contextlib import suppress
+from functools import cache
+from pathlib import Path
+from typing import TYPE_CHECKING, Any, ClassVar, TypeVar, cast
+
+import numpy as np
+from llvmlite import ir
+from numba import carray, njit, types
+from numba.core import caching, config
+from numba.extending import intrinsic
+
+Function = TypeVar("Function", bound=Callable[..., Any])
+
+if TYPE_CHECKING:  # to a type checker, numbers of the machine are ints
+
+    def int64(value: Any) -> int: ...
+    def uint64(value: Any) -> int: ...
+else:
+    int64 = np.int64
+    uint64 = np.uint64
+
+OPTIONS = {"nogil": True, "error_model": "numpy", "boundscheck": False, "fastmath": False}
+
+_notice_shown = False
+
+
+instruction = cast(Callable[[Callable[..., Any]], Callable[..., Any]], intrinsic)
+
+
+def jit(function: Function) -> Function:
+    """Compile a helper; it becomes part of each kernel that calls it."""
+    return cast(Function, njit(**OPTIONS, forceinline=True)(function))
+
+
+def kernel(function: Function) -> Function:
+    """Compile a function that Python calls, at its first call, and keep the machine code on disk."""
+    dispatcher = njit(**OPTIONS)(function)
+    dispatcher._cache = _KernelCache(function)
+    return cast(Function, dispatcher)
+
+
+@cache
+def _source_stamp() -> str:
+    digest = hashlib.sha256()
+    for path in sorted(Path(__file__).parent.glob("*.py")):
+        digest.update(path.name.encode() + b"\0" + path.read_bytes())
+    return digest.hexdigest()
+
+
+def _cache_directory(source: str) -> str:
+    """The directory asked for by NUMBA_CACHE_DIR, else beside the source if that is possible, else the user's."""
+    if config.CACHE_DIR:
+        return str(caching.UserProvidedCacheLocator(_cache_directory, source).get_cache_path())
+    beside = os.path.join(os.path.dirname(source), "__pycache__")
+    if os.access(beside if os.path.isdir(beside) else os.path.dirname(source), os.W_OK):
+        return beside
+    return str(caching.UserWideCacheLocator(_cache_directory, source).get_cache_path())
+
+
+class _Locator(caching._CacheLocator):  # type: ignore[misc]
+    def __init__(self, function: Callable[..., Any], source: str) -> None:
+        self._directory = _cache_directory(source)
+
+    @classmethod
+    def from_function(cls, function: Callable[..., Any], source: str) -> _Locator:
+        return cls(function, source)
+
+    def get_cache_path(self) -> str:
+        return self._directory
+
+    def get_source_stamp(self) -> str:
+        return _source_stamp()
+
+    def get_disambiguator(self) -> str:
+        return "swoop"
+
+
+class _Implementation(caching.CompileResultCacheImpl):  # type: ignore[misc]
+    _locator_classes: ClassVar = [_Locator]
+
+
+class _KernelCache(caching.FunctionCache):  # type: ignore[misc]
+    _impl_class = _Implementation
+
+    def load_overload(self, signature: Any, target_context: Any) -> Any:
+        try:
+            found = super().load_overload(signature, target_context)
+        except Exception:  # a cache that cannot be read, whatever is in it, is as good as none
+            found = None
+        if found is None:
+            _show_notice()
+        return found
+
+    def save_overload(self, signature: Any, data: Any) -> None:
+        with suppress(OSError):  # a read-only cache: compiled for this process only
+            super().save_overload(signature, data)
+
+
+def _show_notice() -> None:
+    global _notice_shown
+    if not _notice_shown:
+        _notice_shown = True
+        print("swoop: compiling the engine for this machine, once; this takes some seconds ...", file=sys.stderr)
+
+
+@instruction
+def pointer(typing_context: Any, address: Any) -> Any:
+    """The pointer with the given address."""
+
+    def generate(context: Any, builder: Any, signature: Any, arguments: Any) -> Any:
+        return builder.inttoptr(arguments[0], context.get_value_type(types.voidptr))
+
+    return types.voidptr(types.int64), generate
+
+
+@jit
+def array_at(address: int, size: int, dtype: Any) -> Any:
+    """The array at an address. It is not reference counted; the caller keeps its owner alive."""
+    return carray(pointer(address), (size,), dtype)
+
+
+@instruction
+def count_ones(typing_context: Any, bits: Any) -> Any:
+    """The number of one-bits of an int64."""
+
+    def generate(context: Any, builder: Any, signature: Any, arguments: Any) -> Any:
+        return builder.ctpop(arguments[0])
+
+    return types.int64(types.int64), generate
+
+
+@instruction
+def pick(typing_context: Any, condition: Any, yes: Any, no: Any) -> Any:
+    """``yes if condition else no``, without a branch: for conditions that cannot be predicted."""
+
+    def generate(context: Any, builder: Any, signature: Any, arguments: Any) -> Any:
+        chosen = builder.select(*arguments)
+        chosen.set_metadata("unpredictable", builder.module.add_metadata([]))
+        return chosen
+
+    return types.int64(types.boolean, types.int64, types.int64), generate
+
+
+@instruction
+def prefetch(typing_context: Any, array: Any, index: Any) -> Any:
+    """Ask for the cache line of ``array[index]``, which will be read and written soon."""
+
+    def generate(context: Any, builder: Any, signature: Any, arguments: Any) -> Any:
+        data = context.make_array(signature.args[0])(context, builder, arguments[0]).data
+        address = builder.bitcast(builder.gep(data, [arguments[1]]), ir.IntType(8).as_pointer())
+        number = ir.IntType(32)
+        instruction = builder.module.declare_intrinsic(
+            "llvm.prefetch",
+            [address.type],
+            ir.FunctionType(ir.VoidType(), [address.type, number, number, number]),
+        )
+        builder.call(instruction, [address, number(1), number(3), number(1)])
+        return context.get_dummy_value()
+
+    return types.void(array, types.int64), generate
+
+
+@instruction
+def call_similarity(typing_context: Any, address: Any, len_r: Any, len_s: Any, overlap: Any) -> Any:
+    """Call the compiled user-defined similarity at ``address``."""
+
+    def generate(context: Any, builder: Any, signature: Any, arguments: Any) -> Any:
+        number = ir.IntType(64)
+        function_type = ir.FunctionType(ir.DoubleType(), [number, number, number])
+        function = builder.inttoptr(arguments[0], function_type.as_pointer())
+        return builder.call(function, arguments[1:])
+
+    return types.float64(types.int64, types.int64, types.int64, types.int64), generate

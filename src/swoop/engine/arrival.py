@@ -1,0 +1,320 @@
+"""The way of a set through the engine: expiry, candidates, stock, window, index (paper, section 3, figure 2).
+
+These are the kernels that Python calls to move the engine forward. Each returns ``DONE`` or the code of what it needs first.
+"""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+
+from swoop.engine._jit import array_at, int64, jit, kernel, prefetch, uint64
+from swoop.engine.candidates import (
+    Probe,
+    find_candidates,
+    forget,
+    mark_tokens,
+    probe_of,
+    scan_lists,
+    signature_bit,
+    unmark_tokens,
+)
+from swoop.engine.feed import changes_top, describe, ending_next, note_arrival, note_expiry
+from swoop.engine.index import Index, append_to_list, index_of, list_of, rebase_lists, room_for_append
+from swoop.engine.state import (
+    DONE,
+    GROW_ARENA,
+    GROW_FEED,
+    GROW_PENDING,
+    GROW_POOL,
+    GROW_RING,
+    GROW_SET,
+    GROW_STOCK,
+    REBASE,
+    SHRINK,
+    state_of,
+)
+from swoop.engine.stock import Stock, adopt_draft, draft_e, draft_s, rebase_pairs, settle, stock_of, strike_out
+from swoop.engine.window import (
+    Window,
+    expire_sets,
+    group_of_next,
+    is_oversized,
+    needed_in_arena,
+    place,
+    start_in_arena,
+    window_of,
+    write_set,
+)
+
+PENDING_LEAST = 32  # pending pairs are settled when there are so many,
+PENDING_SHARE = 8  # and they are this part of the stock
+
+
+@kernel
+def drop_repeated(memory: Any) -> None:
+    """Drop repeated tokens from each set of the batch."""
+    state = state_of(memory)
+    offsets = array_at(state.batch_offsets, state.batch_offsets_size, np.int64)
+    tokens = array_at(state.batch_tokens, state.batch_tokens_size, np.int32)
+    membership = probe_of(state).membership
+    end = 0
+    start = offsets[0]
+    for i in range(offsets.size - 1):
+        stop = offsets[i + 1]
+        offsets[i] = end
+        for p in range(start, stop):
+            token = int64(tokens[p])
+            word = membership[uint64(token >> 6)]
+            bit = int64(1) << (token & 63)
+            membership[uint64(token >> 6)] = word | bit
+            tokens[end] = token
+            end += 1 if word & bit == 0 else 0
+        unmark_tokens(membership, tokens, offsets[i], end - offsets[i])
+        start = stop
+    offsets[offsets.size - 1] = end
+
+
+@jit
+def move_index_time(state: Any, window: Window, stock: Stock, now: int) -> int:
+    """Expire what has ended at the given time (set_index_time)."""
+    if state.tracking and state.duration > 0:
+        code = expire_noting(state, window, stock, now)
+        if code != DONE:
+            return code
+    expire_sets(state, window, now)
+    return DONE
+
+
+@jit
+def expire_noting(state: Any, window: Window, stock: Stock, now: int) -> int:
+    """Expire pairs one end time after the other and note what changes."""
+    numbers = stock.numbers[0]
+    if numbers.pending > 0 and window.ring[place(window, state.oldest)].time + state.duration <= now:
+        settle(stock, state.k, state.oldest)
+    while numbers.size > 0:
+        group = int64(stock.ends[0])
+        time = window.ring[place(window, group)].time + state.duration
+        if time > now:
+            break
+        count = ending_next(stock)
+        if state.feed_end + 2 * count > state.feed_size:
+            state.needed = state.feed_end + 2 * count
+            return GROW_FEED
+        note_expiry(state, window, stock, time, count)
+        settle(stock, state.k, group + 1)
+    return DONE
+
+
+@jit
+def room_for_set(state: Any, window: Window, length: int) -> int:
+    if state.next >= state.last_number:
+        return REBASE
+    if state.next - state.oldest >= window.ring.size:
+        return GROW_RING
+    needed = needed_in_arena(state, window, start_in_arena(state, window, length), length)
+    if needed > window.arena.size:
+        state.needed = needed
+        return GROW_ARENA
+    if length > state.list_newest_size:
+        state.needed = length
+        return GROW_SET
+    return DONE
+
+
+@jit
+def prefetch_set(state: Any, index: Index, tokens: Any, start: int, end: int) -> None:
+    for p in range(start, end):
+        prefetch(index.slots, list_of(state, tokens[p], 0))
+
+
+@jit
+def prefetch_lists(state: Any, index: Index, tokens: Any, start: int, end: int) -> None:
+    for p in range(start, end):
+        slot = index.slots[list_of(state, tokens[p], 0)]
+        if slot.capacity > 0:
+            prefetch(index.pool, int64(slot.rest) + slot.size - 1)
+
+
+@jit
+def insert_set(
+    state: Any,
+    window: Window,
+    index: Index,
+    stock: Stock,
+    probe: Probe,
+    time: int,
+    side: int,
+    tokens: Any,
+    first: int,
+    length: int,
+) -> int:
+    """Let one set arrive (insert). Everything that needs room is asked for before anything but expiry is done."""
+    code = move_index_time(state, window, stock, time)
+    if code != DONE:
+        return code
+    code = room_for_set(state, window, length)
+    if code != DONE:
+        return code
+    other_side = state.streams - 1 - side
+    signature = int64(0)
+    room = state.pool_end
+    for p in range(length):
+        token = tokens[first + p]
+        probe.list_newest[p] = index.slots[list_of(state, token, other_side)].newest
+        room += room_for_append(index.slots[list_of(state, token, side)])
+        signature |= signature_bit(token)
+    if room > index.pool.size:
+        state.needed = room
+        return GROW_POOL
+    write_set(state, window, time, side, signature, group_of_next(state, window, time), tokens, first, length)
+    if length > 0 and state.oldest < state.next:
+        code = insert_candidates(state, window, index, stock, probe, tokens, first, length, other_side, signature)
+        if code != DONE:
+            return code
+    for p in range(length):
+        append_to_list(state, index, list_of(state, tokens[first + p], side), state.next)
+    state.arena_end = start_in_arena(state, window, length) + length
+    state.next += 1
+    return DONE
+
+
+@jit
+def insert_candidates(
+    state: Any,
+    window: Window,
+    index: Index,
+    stock: Stock,
+    probe: Probe,
+    tokens: Any,
+    first: int,
+    length: int,
+    side: int,
+    signature: int,
+) -> int:
+    """Find the candidates of the arriving set and put them into the stock."""
+    numbers = stock.numbers[0]
+    pre_candidates, verified = state.pre_candidates, state.verified
+    touched = scan_lists(state, window, index, stock, probe, tokens, first, length, side)
+    if touched == 0:
+        return DONE
+    if numbers.pending + touched >= stock.pending.size:
+        forget(window, probe, touched)
+        return again(state, pre_candidates, verified, numbers.pending + touched + 1, GROW_PENDING)
+    mark_tokens(probe.membership, tokens, first, length)
+    count = find_candidates(state, window, stock, probe, length, signature, touched)
+    unmark_tokens(probe.membership, tokens, first, length)
+    if count == 0:
+        return DONE
+    waiting = numbers.pending + count
+    if numbers.size + waiting > stock.pairs.size:
+        return again(state, pre_candidates, verified, numbers.size + waiting, GROW_STOCK)
+    if state.tracking and changes_top(state, stock, count):
+        if state.feed_end + 2 * count > state.feed_size:
+            return again(state, pre_candidates, verified, state.feed_end + 2 * count, GROW_FEED)
+        numbers.pending = waiting
+        settle_noting(state, window, stock)
+    else:
+        numbers.pending = waiting
+        if waiting >= max(PENDING_LEAST, numbers.size // PENDING_SHARE):
+            settle(stock, state.k, state.oldest)
+    state.candidate_count += count
+    return DONE
+
+
+@jit
+def settle_noting(state: Any, window: Window, stock: Stock) -> None:
+    """Settle and note what the arriving set changes."""
+    size = draft_s(stock, state.oldest)
+    note_arrival(state, window, stock, size)
+    draft_e(stock, state.oldest)
+    adopt_draft(stock, size, strike_out(stock, state.k, size))
+
+
+@jit
+def again(state: Any, pre_candidates: int, verified: int, needed: int, code: int) -> int:
+    """Ask for room. The arrival will be done once more, so its counts so far do not count."""
+    state.pre_candidates = pre_candidates
+    state.verified = verified
+    state.needed = needed
+    return code
+
+
+@kernel
+def insert_sets(memory: Any) -> int:
+    """Insert the sets of the batch from ``batch_at`` on."""
+    state = state_of(memory)
+    window = window_of(state)
+    index = index_of(state)
+    stock = stock_of(state)
+    probe = probe_of(state)
+    times = array_at(state.batch_times, state.batch_times_size, np.int64)
+    sides = array_at(state.batch_sides, state.batch_sides_size, np.int8)
+    offsets = array_at(state.batch_offsets, state.batch_offsets_size, np.int64)
+    tokens = array_at(state.batch_tokens, state.batch_tokens_size, np.int32)
+    end = int64(offsets.size - 1)
+    while state.batch_at < end:
+        i = state.batch_at
+        if i + 3 < end:
+            prefetch_set(state, index, tokens, offsets[i + 3], offsets[i + 4])
+        if i + 1 < end:
+            prefetch_lists(state, index, tokens, offsets[i + 1], offsets[i + 2])
+        side = int64(sides[i]) if sides.size > 0 else 0
+        first = offsets[i]
+        code = insert_set(state, window, index, stock, probe, times[i], side, tokens, first, offsets[i + 1] - first)
+        if code != DONE:
+            return code
+        state.batch_at += 1
+    return SHRINK if is_oversized(state, window) else DONE
+
+
+@kernel
+def advance(memory: Any, now: int) -> int:
+    """Move the index time without an arrival."""
+    state = state_of(memory)
+    window = window_of(state)
+    code = move_index_time(state, window, stock_of(state), now)
+    if code == DONE and is_oversized(state, window):
+        return SHRINK
+    return code
+
+
+@kernel
+def rebase(memory: Any) -> None:
+    """Count arrival numbers from a later base, so that they stay small. The base moves by whole rounds of the ring."""
+    state = state_of(memory)
+    window = window_of(state)
+    shift = state.oldest & ~(int64(window.ring.size) - 1)
+    stock = stock_of(state)
+    settle(stock, state.k, state.oldest)
+    rebase_lists(state, index_of(state), state.tokens * state.streams, shift)
+    rebase_pairs(stock, shift)
+    for number in range(state.oldest, state.next):
+        record = window.ring[place(window, number)]
+        record.group -= shift
+        record.group_last -= shift
+    state.base += shift
+    state.next -= shift
+    state.oldest -= shift
+
+
+@kernel
+def settle_stock(memory: Any) -> int:
+    """Settle the stock as of the index time. Returns its size."""
+    state = state_of(memory)
+    stock = stock_of(state)
+    numbers = stock.numbers[0]
+    if numbers.pending > 0 or (numbers.size > 0 and stock.ends[0] < state.oldest):
+        settle(stock, state.k, state.oldest)
+    return numbers.size
+
+
+@kernel
+def read_top(memory: Any, rows: Any) -> None:
+    """Describe the first pairs of a settled stock, as many as there are rows."""
+    state = state_of(memory)
+    window = window_of(state)
+    stock = stock_of(state)
+    for rank in range(rows.size):
+        describe(state, window, stock.pairs[rank], rows[rank])

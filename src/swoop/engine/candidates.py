@@ -1,0 +1,252 @@
+"""Candidate generation: which pairs of a new set must go into the stock (paper, section 5, Algorithm 1).
+
+The lists of the set's tokens are visited shortest first. At position p the upper bound is the same for the whole list, and the
+lower bound does not rise with time, so one search in the stock tells from which arrival number on the list is worth visiting;
+what lies before is cropped. While scanning, overlaps are counted. A set that was seen o times and lies in the
+cropped part of c lists shares at most o + c tokens; only where that may be enough its tokens are compared with the new set's.
+
+A new pair that ties with the lower bound is irrelevant: the k pairs behind the bound are older and end no earlier. Hence
+lists are cropped where ``ub <= lb``, and a candidate needs ``key > lb``. The bound stays as it is until all candidates of the
+set are known.
+"""
+
+from __future__ import annotations
+
+from typing import Any, NamedTuple
+
+import numpy as np
+
+from swoop.engine._jit import array_at, count_ones, int64, jit, uint64
+from swoop.engine.index import Index, list_of
+from swoop.engine.rank import above, key, min_overlap, reaches_only, remainder, upper_bound
+from swoop.engine.sorting import sort
+from swoop.engine.stock import Stock, at_least, ending_before
+from swoop.engine.window import Window, place
+
+_LOW = (1 << 32) - 1
+_SHORT = 2  # to visit a list as short as this costs less than to find out from where on it is worth it
+
+
+class Probe(NamedTuple):
+    """Room to work in: a bit for each token, an entry for each set of the ring, and some for each token of the new set."""
+
+    membership: Any
+    touched: Any
+    list_newest: Any
+    list_order: Any
+    list_from: Any
+
+
+@jit
+def probe_of(state: Any) -> Probe:
+    return Probe(
+        array_at(state.membership, state.membership_size, np.int64),
+        array_at(state.touched, state.touched_size, np.int32),
+        array_at(state.list_newest, state.list_newest_size, np.int32),
+        array_at(state.list_order, state.list_order_size, np.int64),
+        array_at(state.list_from, state.list_from_size, np.int32),
+    )
+
+
+@jit
+def signature_bit(token: int) -> int:
+    return int64(1) << (((int64(token) * 0x9E3779B1) & _LOW) >> 26)
+
+
+@jit
+def worth_from(state: Any, window: Window, stock: Stock, length: int, position: int) -> int:
+    """The arrival number from which on the list at this position can hold a relevant set (cropping)."""
+    bound = upper_bound(state, length, position)
+    if bound <= state.threshold:
+        return state.next
+    count = at_least(stock, bound, remainder(state, length, length - position, length - position, bound))
+    if count < state.k:
+        return state.oldest
+    group = int64(stock.ends[count - state.k])
+    if group < state.oldest:
+        return state.oldest
+    return int64(window.ring[place(window, group)].group_last) + 1
+
+
+@jit
+def count_below(values: Any, size: int, limit: int) -> int:
+    count = np.int32(0)
+    for p in range(size):
+        count += np.int32(values[p] < np.int32(limit))
+    return int64(count)
+
+
+@jit
+def touch(window: Window, probe: Probe, number: int, touched: int) -> int:
+    tally = window.tally[place(window, number)]
+    seen = tally.seen
+    tally.seen = seen + 1
+    probe.touched[uint64(touched)] = number
+    return touched + (1 if seen == 0 else 0)
+
+
+@jit
+def visit_list(state: Any, window: Window, index: Index, probe: Probe, at: int, start: int, touched: int) -> int:
+    """Count the sets of a list from its newest back to arrival number ``start``."""
+    slot = index.slots[at]
+    if slot.newest < start:
+        return touched
+    touched = touch(window, probe, int64(slot.newest), touched)
+    if slot.capacity == 0:
+        if slot.size == 2 and slot.rest >= start:
+            touched = touch(window, probe, int64(slot.rest), touched)
+            state.pre_candidates += 1
+        state.pre_candidates += 1
+        return touched
+    first = int64(slot.rest)
+    newest = first + slot.size - 2
+    p = newest
+    limit = np.int32(start)
+    while p >= first:
+        number = index.pool[uint64(p)]
+        if number < limit:
+            break
+        touched = touch(window, probe, int64(number), touched)
+        p -= 1
+    state.pre_candidates += newest - p + 1
+    return touched
+
+
+@jit
+def scan_lists(
+    state: Any, window: Window, index: Index, stock: Stock, probe: Probe, tokens: Any, first: int, length: int, side: int
+) -> int:
+    """Visit the lists, shortest first: count in the window's tally, and list the sets met in ``touched``. Returns how many.
+
+    ``list_from[p]`` becomes the arrival number from which on the list at position p was visited; it does not fall with p.
+    """
+    position = 0
+    start = worth_from(state, window, stock, length, 0)
+    while start < state.next:  # lists with nothing worth visiting cost nothing and come first
+        cropped = count_below(probe.list_newest, length, start)
+        if cropped == position:
+            break
+        for p in range(position, cropped):
+            probe.list_from[p] = start
+        position = cropped
+        if position == length:
+            return 0
+        start = worth_from(state, window, stock, length, position)
+    if start >= state.next:
+        return 0
+    left = 0
+    for p in range(length):
+        if probe.list_newest[p] >= start:
+            at = list_of(state, tokens[first + p], side)
+            probe.list_order[left] = (int64(index.slots[at].size) << 32) | p
+            left += 1
+    sort(probe.list_order, 0, left, 32, stock.room)
+    touched = 0
+    for q in range(left):
+        if q > 0 and (probe.list_order[q] >> 32) > _SHORT:
+            start = worth_from(state, window, stock, length, position)
+            if start >= state.next:
+                break
+        probe.list_from[position] = start
+        position += 1
+        at = list_of(state, tokens[first + (probe.list_order[q] & _LOW)], side)
+        touched = visit_list(state, window, index, probe, at, start, touched)
+    for p in range(position, length):
+        probe.list_from[p] = state.next
+    return touched
+
+
+@jit
+def mark_tokens(membership: Any, tokens: Any, first: int, length: int) -> None:
+    for p in range(first, first + length):
+        token = int64(tokens[p])
+        membership[uint64(token >> 6)] |= int64(1) << (token & 63)
+
+
+@jit
+def unmark_tokens(membership: Any, tokens: Any, first: int, length: int) -> None:
+    for p in range(first, first + length):
+        membership[uint64(int64(tokens[p]) >> 6)] = 0
+
+
+@jit
+def overlap_with_marked(membership: Any, arena: Any, start: int, size: int, needed: int) -> int:
+    """How many tokens of a set are marked, or -1 as soon as ``needed`` is out of reach."""
+    overlap = 0
+    p = start
+    end = start + size
+    while p < end:
+        stop = min(p + 16, end)
+        for q in range(p, stop):
+            token = int64(arena[uint64(q)])
+            overlap += (membership[uint64(token >> 6)] >> (token & 63)) & 1
+        p = stop
+        if overlap + end - p < needed:
+            return -1
+    return overlap
+
+
+@jit
+def find_candidates(
+    state: Any,
+    window: Window,
+    stock: Stock,
+    probe: Probe,
+    length: int,
+    signature: int,
+    touched: int,
+) -> int:
+    """Verify the sets met, with the new set's tokens marked. Candidates go behind the pending pairs; returns how many."""
+    arena_mask = int64(window.arena.size - 1)
+    last = stock.numbers[0].size
+    visited = length  # at how many positions the set at hand was within the visited part
+    count = 0
+    for t in range(touched):
+        number = int64(probe.touched[t])
+        tally = window.tally[place(window, number)]
+        overlap, size = int64(tally.seen), int64(tally.length)
+        tally.seen = 0
+        while visited < length and probe.list_from[uint64(visited)] <= number:
+            visited += 1
+        while visited > 0 and probe.list_from[uint64(visited - 1)] > number:
+            visited -= 1
+        most = min(overlap + length - visited, size)
+        if visited < length and reaches_only(state, length, size, most, visited):
+            continue  # the list at this position was cropped before this set: its upper bound is at most the lower bound
+        record = window.ring[place(window, number)]
+        if visited < length:
+            other = record.signature
+            most = min(most, length - count_ones(signature & ~other), size - count_ones(other & ~signature))
+            if reaches_only(state, length, size, most, visited):
+                continue
+        lower, lower_remainder = state.threshold, np.inf
+        rank = state.k - 1 + ending_before(stock, record.group)
+        if rank < last:
+            lower, lower_remainder = stock.pairs[rank].key, stock.pairs[rank].remainder
+        if visited < length:
+            if not above(state, length, size, most, lower, lower_remainder):
+                continue
+            needed = min_overlap(state, length, size, most, lower, lower_remainder)
+            state.verified += 1
+            overlap = overlap_with_marked(probe.membership, window.arena, record.start & arena_mask, size, needed)
+            if overlap < needed:
+                continue
+        elif not above(state, length, size, overlap, lower, lower_remainder):
+            continue
+        value = key(state, length, size, overlap)
+        candidate = stock.pending[stock.numbers[0].pending + count]
+        candidate.key = value
+        candidate.remainder = remainder(state, length, size, overlap, value)
+        candidate.newer = state.next
+        candidate.older = number
+        candidate.group = record.group
+        candidate.overlap = overlap
+        count += 1
+    return count
+
+
+@jit
+def forget(window: Window, probe: Probe, touched: int) -> None:
+    """Undo the counts of a scan whose candidates will be looked for again."""
+    for t in range(touched):
+        window.tally[place(window, probe.touched[t])].seen = 0

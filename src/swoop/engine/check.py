@@ -1,0 +1,149 @@
+"""Verification of every invariant of an engine, by brute force in plain Python. For tests."""
+
+from __future__ import annotations
+
+from itertools import pairwise
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+
+from swoop.engine.rank import COSINE, DICE, HAMMING, JACCARD, OVERLAP
+
+if TYPE_CHECKING:
+    from swoop.engine.engine import Engine
+
+
+def check(engine: Engine) -> None:
+    """Raise AssertionError if anything is not as it should be. O(window squared)."""
+    sets = _check_window(engine)
+    _check_index(engine, sets)
+    _check_vocabulary(engine, sets)
+    _check_stock(engine, sets)
+
+
+def _check_window(engine: Engine) -> dict[int, list[int]]:
+    """Returns the token numbers of each valid set."""
+    state, arrays = engine._state, engine._arrays
+    ring, tally = arrays["ring"], arrays["tally"]
+    oldest, end = int(state["oldest"]), int(state["next"])
+    assert 0 <= oldest <= end <= oldest + ring.size
+    sets: dict[int, list[int]] = {}
+    times: dict[int, int] = {}
+    for number in range(oldest, end):
+        place = number & (ring.size - 1)
+        sets[number] = engine._numbers_of(number).tolist()
+        times[number] = int(ring["time"][place])
+        assert len(set(sets[number])) == len(sets[number]), "a token is repeated in a set"
+        if engine.settings.duration:
+            assert times[number] > engine.now - engine.settings.duration, "an expired set is in the window"
+            same = [other for other, time in times.items() if time == times[number]]
+            assert ring["group"][place] == same[0]
+            assert ring["group_last"][same[0] & (ring.size - 1)] >= number
+        else:
+            assert ring["group"][place] == 0
+        assert times[number] >= times.get(number - 1, times[number]), "times fall"
+    assert not tally["seen"].any(), "counts of a scan are left"
+    assert not arrays["membership"].any(), "marks of a set are left"
+    return sets
+
+
+def _check_index(engine: Engine, sets: dict[int, list[int]]) -> None:
+    state, arrays, streams = engine._state, engine._arrays, engine.settings.streams
+    ring = arrays["ring"]
+    oldest = int(state["oldest"])
+    expected: dict[int, list[int]] = {}
+    for number, tokens in sets.items():
+        side = int(arrays["side"][number & (ring.size - 1)])
+        for token in tokens:
+            expected.setdefault(token * streams + side, []).append(number)
+    used: list[tuple[int, int]] = []
+    for at in range(int(state["tokens"]) * streams):
+        newest, size, rest, capacity = (int(value) for value in arrays["slots"][at])
+        if capacity:
+            used.append((rest, capacity))
+            entries = [*arrays["pool"][rest : rest + size - 1].tolist(), newest]
+        else:
+            entries = [rest, newest][2 - size :] if size else []
+        assert entries == sorted(entries), "a list is not in order"
+        assert [number for number in entries if number >= oldest] == expected.get(at, []), "a list differs from the window"
+    for size in range(len(arrays["free_segments"])):
+        start = int(arrays["free_segments"][size])
+        while start >= 0:
+            used.append((start, 4 << size))
+            start = int(arrays["pool"][start])
+    used.sort()
+    assert all(a + n <= b for (a, n), (b, _) in pairwise(used)), "segments overlap"
+    assert sum(n for _, n in used) == int(state["pool_end"]), "a segment is lost"
+
+
+def _check_vocabulary(engine: Engine, sets: dict[int, list[int]]) -> None:
+    state, arrays = engine._state, engine._arrays
+    tokens, free = int(state["tokens"]), arrays["free_tokens"][: int(state["free_token_count"])].tolist()
+    entries = [(int(entry) & 0xFFFFFFFF) - 1 for entry in arrays["table"] if entry]
+    assert sorted(entries + free) == list(range(tokens)), "a token number is lost or given out twice"
+    held = {token for numbers in sets.values() for token in numbers}
+    assert held <= set(entries), "a token of a valid set is not in the vocabulary"
+    values = engine._tokens(np.array(sorted(entries), np.int32)).to_list()
+    assert len({(type(value), value) for value in values}) == len(values), "a token has two numbers"
+
+
+def _check_stock(engine: Engine, sets: dict[int, list[int]]) -> None:
+    """The stock against the pairs of the window, in both orders, and its alignment."""
+    size = engine.stock_size
+    state, arrays, settings = engine._state, engine._arrays, engine.settings
+    pairs = arrays["pairs"][:size]
+    found = [tuple(pair.tolist()) for pair in pairs]
+    expected = _relevant(_all_pairs(engine, sets), int(state["k"]))
+    assert [(p[0], p[2], p[3], p[4], p[5]) for p in found] == expected, "the stock is not the minimal stock"
+    order = [(-key, -remainder, -group, newer, older) for key, remainder, newer, older, group, _ in found]
+    assert order == sorted(order), "S is not in order"
+    ranks = arrays["ranks"][:size].tolist()
+    ends = arrays["ends"][:size].tolist()
+    assert sorted(ranks) == list(range(size)), "E does not hold each pair once"
+    assert ends == [found[rank][4] for rank in ranks]
+    assert [(end, -rank) for end, rank in zip(ends, ranks, strict=True)] == sorted(
+        (end, -rank) for end, rank in zip(ends, ranks, strict=True)
+    ), "E is not in order"
+    assert all(rank <= e + settings.k - 1 for e, rank in enumerate(ranks)), "S and E are not aligned"
+
+
+def _all_pairs(engine: Engine, sets: dict[int, list[int]]) -> list[Any]:
+    """All pairs of the window in the order of S: key, newer, older, group, overlap."""
+    settings, arrays = engine.settings, engine._arrays
+    mask = arrays["ring"].size - 1
+    found = []
+    members = {number: set(tokens) for number, tokens in sets.items()}
+    for newer in sets:
+        for older in range(min(sets), newer):
+            if settings.streams == 2 and arrays["side"][newer & mask] == arrays["side"][older & mask]:
+                continue
+            overlap = len(members[newer] & members[older])
+            if overlap == 0:
+                continue
+            key = _key(engine, len(members[newer]), len(members[older]), overlap)
+            if key > settings.threshold:
+                found.append((key, newer, older, int(arrays["ring"]["group"][older & mask]), overlap))
+    return sorted(found, key=lambda p: (-p[0], -p[3], p[1], p[2]))
+
+
+def _key(engine: Engine, l: int, m: int, o: int) -> float:
+    kind = engine.settings.kind
+    if kind == JACCARD:
+        return o / (l + m - o)
+    if kind == COSINE:
+        return o * o / (l * m)
+    if kind == DICE:
+        return 2 * o / (l + m)
+    if kind == OVERLAP:
+        return float(o)
+    if kind == HAMMING:
+        return float(2 * o - l - m)
+    import ctypes
+
+    prototype = ctypes.CFUNCTYPE(ctypes.c_double, ctypes.c_int64, ctypes.c_int64, ctypes.c_int64)
+    return float(prototype(engine.settings.function)(l, m, o))
+
+
+def _relevant(pairs: list[Any], k: int) -> list[Any]:
+    """The pairs that fewer than k others dominate. ``pairs`` are in the order of S."""
+    return [pair for place, pair in enumerate(pairs) if sum(other[3] >= pair[3] for other in pairs[:place]) < k]

@@ -1,0 +1,458 @@
+"""The engine as Python sees it: owner of the arrays, which it makes, grows, and replaces by smaller ones.
+
+Nothing is checked here: times do not fall, tokens are of the right types. That is the business of ``swoop.join``.
+"""
+
+from __future__ import annotations
+
+import secrets
+from collections.abc import Callable
+from dataclasses import dataclass
+from itertools import accumulate
+from typing import Any
+
+import numpy as np
+
+from swoop.engine import state as st
+from swoop.engine.arrival import advance, drop_repeated, insert_sets, read_top, rebase, settle_stock
+from swoop.engine.index import SIZES
+from swoop.engine.tokens import BYTES, INTEGER, STRING, Tokens
+from swoop.engine.vocabulary import HEADER, intern_integers, intern_texts, move_texts, recycle
+from swoop.engine.window import move_sets
+from swoop.errors import CapacityExceeded
+
+CHUNK_SETS = 1024
+CHUNK_TOKENS = 1 << 14
+RECYCLE_STEP = 1 << 16  # token numbers given out, at least, between two recyclings
+LAST_NUMBER = 2**31 - 2**20
+COUNTERS = ("pre_candidates", "verified", "candidate_count")
+
+_AT = {name: st.STATE.fields[name][1] // 8 for name in st.STATE.names or ()}  # type: ignore[index]
+
+_BY_RING = ("ring", "tally", "side", "touched")
+_BY_SET = ("list_newest", "list_order", "list_from")
+_BY_PENDING = ("pending", "pending_ends")
+_BY_STOCK = ("pairs", "ends", "ranks", "draft", "draft_ends", "draft_ranks", "moved")
+
+
+@dataclass(frozen=True)
+class Settings:
+    """What an engine is asked to do. ``duration`` 0: unbounded. ``threshold``: the largest key that does not count."""
+
+    k: int
+    duration: int
+    kind: int
+    function: int = 0
+    threshold: float = -np.inf
+    streams: int = 1
+    tracking: bool = False
+
+
+@dataclass(frozen=True)
+class Contents:
+    """The sets of a window, oldest first: all that the state of an engine depends on."""
+
+    first: int
+    times: np.ndarray
+    sides: np.ndarray
+    offsets: np.ndarray
+    tokens: Tokens
+
+
+class _Single:
+    """Arrays for the arrival of one set, used again and again."""
+
+    def __init__(self, room: int) -> None:
+        self.room = room
+        self.time = np.zeros(1, np.int64)
+        self.side = np.zeros(1, np.int8)
+        self.offsets = np.zeros(2, np.int64)
+        self.numbers = np.zeros(room, np.int32)
+        self.keys = np.zeros(room, np.int64)
+        self.texts = np.zeros(room, np.uint8)
+        self.ends = np.zeros(room + 1, np.int64)
+
+
+class Engine:
+    """A continuous top-k join of integers and arrays.
+
+    One arrival costs what its lists and candidates cost; memory is linear in the window (sets and tokens) and in the stock.
+    """
+
+    def __init__(self, settings: Settings) -> None:
+        self.settings = settings
+        self._seed = secrets.randbits(63)
+        self._start(0)
+
+    def _start(self, first: int) -> None:
+        """An empty engine, whose first set has arrival number ``first``."""
+        self._memory = np.zeros(st.STATE.itemsize // 8, np.int64)
+        self._state = self._memory.view(st.STATE)[0]
+        self._arrays: dict[str, np.ndarray] = {}
+        state, settings = self._state, self.settings
+        state["k"] = min(settings.k, 2**62)
+        state["duration"] = settings.duration
+        state["kind"] = settings.kind
+        state["function"] = settings.function
+        state["threshold"] = settings.threshold
+        state["streams"] = settings.streams
+        state["tracking"] = settings.tracking
+        state["seed"] = self._seed
+        state["base"] = first
+        state["last_number"] = LAST_NUMBER
+        self._recycle_at = RECYCLE_STEP
+        self._single: _Single | None = None
+        self._batch_is_single = False
+        self._spare_tokens = self._spare_bytes = 0  # room for tokens that is known to be there
+        for name in st.ARRAYS:
+            self._replace(name, np.zeros(0, st.ARRAYS[name]))
+        for name in (*_BY_RING, *_BY_PENDING):
+            self._resize(name, 1024)
+        for name in _BY_SET:
+            self._resize(name, 64)
+        self._resize("touched", 1025)
+        self._resize("sort_spare", 1024)
+        self._resize("sort_counts", 256)
+        self._resize("arena", 1 << 14)
+        self._resize("pool", 1 << 12)
+        self._replace("free_segments", np.full(SIZES, -1, np.int32))
+        self._resize("table", 1 << 10)
+        self._resize("stock", 1)
+        for name in _BY_STOCK:
+            self._resize(name, 256)
+        if settings.tracking:
+            self._resize("feed", 256)
+
+    # arrays
+
+    def _replace(self, name: str, array: np.ndarray) -> None:
+        self._arrays[name] = array
+        self._state[name] = array.ctypes.data
+        self._state[name + "_size"] = array.size
+
+    def _resize(self, name: str, size: int) -> None:
+        """Make an array longer, keeping what is in it."""
+        old = self._arrays[name]
+        new = np.zeros(size, st.ARRAYS[name])
+        new[: old.size] = old
+        self._replace(name, new)
+
+    def _run(self, kernel: Callable[..., int], *arguments: int) -> None:
+        """Call a kernel until it is done, giving it the room that it asks for."""
+        while True:
+            code = kernel(self._memory, *arguments)
+            if code == st.DONE:
+                return
+            if code == st.SHRINK:
+                self.shrink()
+                return
+            self._grow(code, int(self._state["needed"]))
+
+    def _grow(self, code: int, needed: int) -> None:
+        if code == st.GROW_RING:
+            self._move_window(2 * self._arrays["ring"].size, self._arrays["arena"].size)
+        elif code == st.GROW_ARENA:
+            self._move_window(self._arrays["ring"].size, _power_of_two(needed + needed // 4))
+        elif code == st.GROW_POOL:
+            if needed > 2**31 - 1:
+                raise CapacityExceeded("the window holds more than 2**31 tokens; use a shorter window")
+            self._resize("pool", min(needed + needed // 4, 2**31 - 1))
+        elif code == st.GROW_SET:
+            for name in _BY_SET:
+                self._resize(name, needed + needed // 4)
+            self._make_sort_room(needed + needed // 4)
+        elif code == st.GROW_PENDING:
+            for name in _BY_PENDING:
+                self._resize(name, 2 * needed)
+            self._make_sort_room(2 * needed)
+        elif code == st.GROW_STOCK:
+            for name in _BY_STOCK:
+                self._resize(name, needed + needed // 2)
+        elif code == st.GROW_FEED:
+            self._resize("feed", 2 * needed)
+        else:
+            rebase(self._memory)
+            if self._state["next"] >= self._state["last_number"]:
+                raise CapacityExceeded("the window holds more than 2**31 sets; use a shorter window")
+
+    def _make_sort_room(self, size: int) -> None:
+        if size > self._arrays["sort_spare"].size:
+            self._resize("sort_spare", size)
+
+    def _move_window(self, ring: int, arena: int) -> None:
+        new_ring, tally, side = (np.zeros(ring, st.ARRAYS[name]) for name in ("ring", "tally", "side"))
+        new_arena = np.zeros(arena, np.int32)
+        move_sets(self._memory, new_ring, tally, side, new_arena)
+        self._replace("ring", new_ring)
+        self._replace("tally", tally)
+        self._replace("side", side)
+        self._replace("arena", new_arena)
+        self._replace("touched", np.zeros(ring + 1, np.int32))
+
+    # vocabulary
+
+    def _make_token_room(self, tokens: int, text_bytes: int) -> None:
+        """Make sure that so many new tokens fit. All tokens given out so far are in the index."""
+        state = self._state
+        used = int(state["tokens"] - state["free_token_count"])
+        texts_end = int(state["texts_end"])
+        has_texts = text_bytes > 0 or texts_end > 0
+        if (
+            used + tokens > max(self._recycle_at, 2 * tokens)
+            or 10 * (used + tokens) > 7 * self._arrays["table"].size
+            or texts_end + text_bytes > self._arrays["texts"].size
+        ):
+            self._recycle(tokens, text_bytes)
+        numbers = int(state["tokens"]) + max(0, tokens - int(state["free_token_count"]))
+        size = self._arrays["token_key"].size
+        if numbers > size:
+            if numbers * self.settings.streams > 2**31 - 1:
+                raise CapacityExceeded("the window holds more than 2**31 different tokens; use a shorter window")
+            size = numbers + numbers // 8
+            self._resize("token_key", size)
+            self._resize("free_tokens", size)
+            self._resize("membership", size // 64 + 1)
+            start = self._arrays["slots"].size
+            self._resize("slots", size * self.settings.streams)
+            self._arrays["slots"]["newest"][start:] = -1
+        start = self._arrays["token_text"].size
+        if has_texts and start < size:
+            self._resize("token_text", size)
+            self._arrays["token_text"][start:] = -1
+
+    def _recycle(self, tokens: int, text_bytes: int) -> None:
+        """Free the numbers and texts of tokens that no valid set holds, and fit the table to the others."""
+        table = self._arrays["table"]
+        table[:] = 0
+        held = recycle(self._memory)
+        self._recycle_at = held + max(held, RECYCLE_STEP)
+        size = _power_of_two(max(1024, (min(self._recycle_at, 4 * (held + tokens)) + tokens) * 10 // 7 + 1))
+        if size != table.size:
+            self._replace("table", np.zeros(size, np.int64))
+            recycle(self._memory)
+        if self._state["texts_end"] + text_bytes > 0:
+            texts = np.zeros(int(self._state["texts_end"]), np.uint8)
+            end = int(move_texts(self._memory, texts)) if texts.size else 0
+            size = max(2 * (end + text_bytes), 1 << 12)
+            moved = np.zeros(size, np.uint8)
+            moved[:end] = texts[:end]
+            self._replace("texts", moved)
+            self._state["texts_end"] = end
+
+    def _intern(self, tokens: Tokens) -> None:
+        """Put the numbers of the tokens into ``batch_tokens``."""
+        text_bytes = sum(len(t.data) + HEADER * len(t) for t in (tokens.strings, tokens.byte_strings) if len(t))
+        self._make_token_room(len(tokens), text_bytes)
+        if tokens.kinds is None:
+            self._replace("batch_tokens", np.empty(len(tokens), np.int32))
+            self._intern_part(tokens)
+            return
+        numbers = np.empty(len(tokens), np.int32)
+        for part, kind in (
+            (Tokens(integers=tokens.integers), INTEGER),
+            (Tokens(strings=tokens.strings), STRING),
+            (Tokens(byte_strings=tokens.byte_strings), BYTES),
+        ):
+            self._replace("batch_tokens", np.empty(len(part), np.int32))
+            self._intern_part(part)
+            numbers[tokens.places(kind)] = self._arrays["batch_tokens"]
+        self._replace("batch_tokens", numbers)
+
+    def _intern_part(self, tokens: Tokens) -> None:
+        if len(tokens.integers):
+            self._replace("batch_keys", np.ascontiguousarray(tokens.integers))
+            intern_integers(self._memory)
+        for kind, texts in ((STRING, tokens.strings), (BYTES, tokens.byte_strings)):
+            if len(texts):
+                self._replace("batch_texts", np.ascontiguousarray(texts.data))
+                self._replace("batch_ends", np.ascontiguousarray(texts.ends))
+                self._state["text_kind"] = kind
+                intern_texts(self._memory)
+
+    # arrivals
+
+    def insert_one(self, time: int, side: int, tokens: list[Any], kind: int) -> None:
+        """Let one set arrive whose tokens are all integers, or all strings or byte strings given as bytes.
+
+        The same as :meth:`insert`, without the cost of making arrays.
+        """
+        size = len(tokens)
+        text_bytes = 0
+        if kind != INTEGER:
+            data = b"".join(tokens)
+            text_bytes = len(data) + HEADER * size
+        self._spare_tokens -= size
+        self._spare_bytes -= text_bytes
+        if self._spare_tokens < 0 or self._spare_bytes < 0:
+            self._make_token_room(size + CHUNK_TOKENS, text_bytes + CHUNK_TOKENS if kind != INTEGER else 0)
+            self._spare_tokens, self._spare_bytes = CHUNK_TOKENS, CHUNK_TOKENS if kind != INTEGER else 0
+        if self._single is None or size > self._single.room or text_bytes > self._single.room:
+            self._single = _Single(2 * max(size, text_bytes, 512))
+            self._batch_is_single = False
+        single = self._single
+        if not self._batch_is_single:
+            self._replace("batch_times", single.time)
+            self._replace("batch_sides", single.side if self.settings.streams == 2 else single.side[:0])
+            self._replace("batch_offsets", single.offsets)
+            self._replace("batch_tokens", single.numbers)
+            self._replace("batch_keys", single.keys)
+            self._replace("batch_texts", single.texts)
+            self._replace("batch_ends", single.ends)
+            self._batch_is_single = True
+        memory = self._memory
+        single.time[0] = time
+        single.side[0] = side
+        single.offsets[0] = 0
+        single.offsets[1] = size
+        if kind == INTEGER:
+            single.keys[:size] = tokens
+            memory[_AT["batch_keys_size"]] = size
+            intern_integers(memory)
+        else:
+            single.texts[: len(data)] = np.frombuffer(data, np.uint8)
+            single.ends[1 : size + 1] = list(accumulate(map(len, tokens)))
+            memory[_AT["batch_ends_size"]] = size + 1
+            memory[_AT["text_kind"]] = kind
+            intern_texts(memory)
+        memory[_AT["batch_at"]] = 0
+        drop_repeated(memory)
+        self._run(insert_sets)
+
+    def insert(self, times: np.ndarray, offsets: np.ndarray, tokens: Tokens, sides: np.ndarray) -> None:
+        """Let sets arrive. The n-th has the tokens ``offsets[n]`` to ``offsets[n + 1]``; ``sides`` is empty in a self join."""
+        self._batch_is_single = False
+        self._spare_tokens = self._spare_bytes = 0
+        start = 0
+        while start < len(times):
+            limit = np.searchsorted(offsets, offsets[start] + CHUNK_TOKENS, side="right") - 1
+            stop = min(len(times), start + CHUNK_SETS, max(start + 1, int(limit)))
+            self._intern(tokens.slice(int(offsets[start]), int(offsets[stop])))
+            self._replace("batch_times", np.ascontiguousarray(times[start:stop]))
+            self._replace("batch_sides", np.ascontiguousarray(sides[start:stop]))
+            self._replace("batch_offsets", offsets[start : stop + 1] - offsets[start])
+            self._state["batch_at"] = 0
+            drop_repeated(self._memory)
+            self._run(insert_sets)
+            start = stop
+
+    def advance(self, now: int) -> None:
+        """Move the index time."""
+        self._run(advance, now)
+
+    # reading
+
+    @property
+    def arrivals(self) -> int:
+        """How many sets have arrived."""
+        return int(self._state["base"] + self._state["next"])
+
+    @property
+    def oldest(self) -> int:
+        """The arrival number of the oldest valid set, or of the next one if there is none."""
+        return int(self._state["base"] + self._state["oldest"])
+
+    @property
+    def now(self) -> int:
+        """The index time."""
+        return int(self._state["now"])
+
+    @property
+    def stock_size(self) -> int:
+        """How many pairs the stock holds at the index time."""
+        return int(settle_stock(self._memory))
+
+    @property
+    def vocabulary_size(self) -> int:
+        return int(self._state["tokens"] - self._state["free_token_count"])
+
+    @property
+    def memory_bytes(self) -> int:
+        return sum(array.nbytes for array in self._arrays.values())
+
+    @property
+    def counters(self) -> dict[str, int]:
+        return {name: int(self._state[name]) for name in COUNTERS}
+
+    @counters.setter
+    def counters(self, values: dict[str, int]) -> None:
+        for name in COUNTERS:
+            self._state[name] = values[name]
+
+    def topk(self) -> np.ndarray:
+        """The top-k as rows of ``state.CHANGE``. O(k)."""
+        rows = np.zeros(min(self.settings.k, self.stock_size), st.CHANGE)
+        read_top(self._memory, rows)
+        return rows
+
+    def take_changes(self) -> np.ndarray:
+        """The changes since the last call, as rows of ``state.CHANGE``."""
+        end = int(self._state["feed_end"])
+        rows = self._arrays["feed"][:end].copy()
+        self._state["feed_end"] = 0
+        if self._arrays["feed"].size > 1 << 12:
+            self._replace("feed", np.zeros(256, st.CHANGE))
+        return rows
+
+    def tokens_of(self, arrival: int) -> Tokens:
+        """The tokens of a valid set."""
+        return self._tokens(self._numbers_of(arrival - int(self._state["base"])))
+
+    def _numbers_of(self, number: int) -> np.ndarray:
+        ring, arena = self._arrays["ring"], self._arrays["arena"]
+        at = number & (ring.size - 1)
+        start = int(ring["start"][at]) & (arena.size - 1)
+        return arena[start : start + int(self._arrays["tally"]["length"][at])]
+
+    def _tokens(self, numbers: np.ndarray) -> Tokens:
+        """The tokens with the given numbers."""
+        keys, starts, texts = (self._arrays[name] for name in ("token_key", "token_text", "texts"))
+        if starts.size == 0:
+            return Tokens(integers=keys[numbers])
+        known: dict[int, Any] = {}
+        for number in np.unique(numbers).tolist():
+            start = int(starts[number])
+            if start < 0:
+                known[number] = int(keys[number])
+            else:
+                body = start + HEADER
+                text = texts[body : body + int.from_bytes(texts[start : start + 4].tobytes(), "little")].tobytes()
+                known[number] = text if texts[start + 4] == BYTES else text.decode("utf-8", "surrogatepass")
+        return Tokens.of([known[number] for number in numbers.tolist()])
+
+    def contents(self) -> Contents:
+        """The window."""
+        state, ring = self._state, self._arrays["ring"]
+        numbers = np.arange(int(state["oldest"]), int(state["next"]))
+        places = numbers & (ring.size - 1)
+        offsets = np.zeros(len(numbers) + 1, np.int64)
+        np.cumsum(self._arrays["tally"]["length"][places], out=offsets[1:])
+        flat = [self._numbers_of(number) for number in numbers.tolist()]
+        return Contents(
+            self.oldest,
+            ring["time"][places],
+            self._arrays["side"][places] if self.settings.streams == 2 else np.empty(0, np.int8),
+            offsets,
+            self._tokens(np.concatenate(flat)) if flat else Tokens(),
+        )
+
+    def restore(self, contents: Contents, now: int) -> None:
+        """Begin anew with a given window. The state of an engine is a function of it, so letting its sets arrive is enough."""
+        feed = self._arrays["feed"], int(self._state["feed_end"])
+        self._start(contents.first)
+        self._state["tracking"] = 0
+        self.insert(contents.times, contents.offsets, contents.tokens, contents.sides)
+        self._state["now"] = now
+        self._state["tracking"] = self.settings.tracking
+        if self.settings.tracking:
+            self._replace("feed", feed[0])
+            self._state["feed_end"] = feed[1]
+
+    def shrink(self) -> None:
+        """Go on in arrays that fit the window as it is now. O(window)."""
+        counters = self.counters
+        self.restore(self.contents(), self.now)
+        self.counters = counters
+
+
+def _power_of_two(size: int) -> int:
+    return 1 << max(size - 1, 1).bit_length()

@@ -1,0 +1,79 @@
+"""The change feed: every entry into the top-k and every exit from it, with its exact time.
+
+The top-k are the first k pairs of S, so a change can be read off S. While the feed is on, the stock is settled whenever the
+top-k change, so no pending pair is ever in the top-k. When a set arrives, those of its pairs enter that come to a rank below k,
+and what they push out is outranked. When pairs expire, one end time after the other, all that end at that time are in the top-k
+(the stock is minimal), and the next in S move up.
+"""
+
+from __future__ import annotations
+
+from typing import Any
+
+from swoop.engine._jit import array_at, int64, jit
+from swoop.engine.state import CHANGE
+from swoop.engine.stock import Stock, ending_before, precedes
+from swoop.engine.window import Window, place
+
+ENTER, OUTRANKED, EXPIRED = range(3)
+
+
+@jit
+def describe(state: Any, window: Window, pair: Any, row: Any) -> None:
+    """Write what the caller is told about a pair."""
+    row.key = pair.key
+    row.newer = state.base + pair.newer
+    row.older = state.base + pair.older
+    row.overlap = pair.overlap
+    row.start = window.ring[place(window, pair.newer)].time
+    row.end = window.ring[place(window, pair.older)].time + state.duration
+    row.newer_side = window.side[place(window, pair.newer)]
+
+
+@jit
+def note(state: Any, window: Window, time: int, kind: int, pair: Any) -> None:
+    feed = array_at(state.feed, state.feed_size, CHANGE)
+    row = feed[state.feed_end]
+    state.feed_end += 1
+    row.time = time
+    row.kind = kind
+    describe(state, window, pair, row)
+
+
+@jit
+def changes_top(state: Any, stock: Stock, count: int) -> bool:
+    """Whether one of the ``count`` candidates behind the pending pairs comes into the top-k of a settled stock."""
+    numbers = stock.numbers[0]
+    if numbers.size < state.k:
+        return True
+    for q in range(numbers.pending, numbers.pending + count):
+        if precedes(stock.pending[q], stock.pairs[state.k - 1]):
+            return True
+    return False
+
+
+@jit
+def note_arrival(state: Any, window: Window, stock: Stock, size: int) -> None:
+    """Compare the top-k of the stock with that of its draft, which holds the pairs of the set that is arriving."""
+    rank = min(state.k, stock.numbers[0].size) - 1
+    while rank >= 0 and stock.moved[rank] >= state.k:
+        note(state, window, state.now, OUTRANKED, stock.pairs[rank])
+        rank -= 1
+    for rank in range(min(state.k, size)):
+        if stock.draft[rank].newer == state.next:
+            note(state, window, state.now, ENTER, stock.draft[rank])
+
+
+@jit
+def ending_next(stock: Stock) -> int:
+    """How many pairs end at the next end time."""
+    return ending_before(stock, int64(stock.ends[0]) + 1)
+
+
+@jit
+def note_expiry(state: Any, window: Window, stock: Stock, time: int, count: int) -> None:
+    """Note what happens when the next ``count`` pairs, which end together, expire."""
+    for e in range(count):
+        note(state, window, time, EXPIRED, stock.pairs[stock.ranks[e]])
+    for rank in range(state.k, min(state.k + count, stock.numbers[0].size)):
+        note(state, window, time, ENTER, stock.pairs[rank])

@@ -1,0 +1,147 @@
+"""The candidate index I: for each token the list of the sets that hold it, oldest first (paper, section 5.2).
+
+Most tokens are rare, so a list of one or two sets lives in its 16-byte slot. Longer lists have all but their newest entry in a
+segment of a pool; segments have sizes 4, 8, 16, ... and are reused through free lists, one per size. Nothing is deleted when a
+set expires: readers stop at the oldest valid set, and a list drops its expired head when its segment is full.
+
+In a two-stream join a token has two lists, one of left and one of right sets.
+"""
+
+from __future__ import annotations
+
+from typing import Any, NamedTuple
+
+import numpy as np
+
+from swoop.engine._jit import array_at, int64, jit
+from swoop.engine.state import SLOT
+
+SMALLEST_SEGMENT = 4
+SIZES = 32
+
+
+class Index(NamedTuple):
+    slots: Any
+    pool: Any
+    free_segments: Any
+
+
+@jit
+def index_of(state: Any) -> Index:
+    return Index(
+        array_at(state.slots, state.slots_size, SLOT),
+        array_at(state.pool, state.pool_size, np.int32),
+        array_at(state.free_segments, state.free_segments_size, np.int32),
+    )
+
+
+@jit
+def list_of(state: Any, token: int, side: int) -> int:
+    """The place of the list of the token's sets on one side."""
+    return int64(token) * state.streams + side
+
+
+@jit
+def size_class(capacity: int) -> int:
+    size = 0
+    while capacity > SMALLEST_SEGMENT:
+        capacity >>= 1
+        size += 1
+    return size
+
+
+@jit
+def free_segment(index: Index, start: int, capacity: int) -> None:
+    size = size_class(capacity)
+    index.pool[start] = index.free_segments[size]
+    index.free_segments[size] = start
+
+
+@jit
+def new_segment(state: Any, index: Index, capacity: int) -> int:
+    size = size_class(capacity)
+    start = int64(index.free_segments[size])
+    if start >= 0:
+        index.free_segments[size] = index.pool[start]
+        return start
+    start = state.pool_end
+    state.pool_end += capacity
+    return start
+
+
+@jit
+def room_for_append(slot: Any) -> int:
+    """The most that an append to the list can take from the pool."""
+    if slot.capacity == 0:
+        return SMALLEST_SEGMENT
+    return 2 * int64(slot.capacity) if slot.size > slot.capacity else 0
+
+
+@jit
+def append_to_list(state: Any, index: Index, at: int, number: int) -> None:
+    """Append a set to a list. Amortised O(1)."""
+    slot = index.slots[at]
+    newest = slot.newest
+    slot.newest = number
+    if slot.size == 0 or newest < state.oldest:  # nothing valid in the list
+        if slot.capacity > 0:
+            free_segment(index, slot.rest, slot.capacity)
+            slot.capacity = 0
+        slot.size = 1
+    elif slot.capacity > 0:
+        if slot.size > slot.capacity:
+            make_room(state, index, slot)
+        index.pool[int64(slot.rest) + slot.size - 1] = newest
+        slot.size += 1
+    elif slot.size == 1 or slot.rest < state.oldest:
+        slot.rest = newest
+        slot.size = 2
+    else:
+        start = new_segment(state, index, SMALLEST_SEGMENT)
+        index.pool[start] = slot.rest
+        index.pool[start + 1] = newest
+        slot.rest = start
+        slot.capacity = SMALLEST_SEGMENT
+        slot.size = 3
+
+
+@jit
+def make_room(state: Any, index: Index, slot: Any) -> None:
+    """The segment is full: drop the expired head, and move to a segment of another size if that pays."""
+    capacity, start = int64(slot.capacity), int64(slot.rest)
+    expired, end = 0, capacity
+    while expired < end:
+        middle = (expired + end) >> 1
+        if index.pool[start + middle] < state.oldest:
+            expired = middle + 1
+        else:
+            end = middle
+    valid = capacity - expired
+    wanted = capacity
+    if valid > capacity // 2:
+        wanted = 2 * capacity
+    while wanted > SMALLEST_SEGMENT and valid <= wanted // 4:
+        wanted //= 2
+    target = start
+    if wanted != capacity:
+        target = new_segment(state, index, wanted)
+    for p in range(valid):
+        index.pool[target + p] = index.pool[start + expired + p]
+    if wanted != capacity:
+        free_segment(index, start, capacity)
+    slot.rest = target
+    slot.capacity = wanted
+    slot.size = valid + 1
+
+
+@jit
+def rebase_lists(state: Any, index: Index, lists: int, shift: int) -> None:
+    """Count all set numbers from a base that is ``shift`` later; numbers of expired sets become -1."""
+    for at in range(lists):
+        slot = index.slots[at]
+        slot.newest = max(int64(slot.newest) - shift, -1)
+        if slot.capacity > 0:
+            for p in range(slot.rest, int64(slot.rest) + slot.size - 1):
+                index.pool[p] = max(int64(index.pool[p]) - shift, -1)
+        elif slot.size == 2:
+            slot.rest = max(int64(slot.rest) - shift, -1)

@@ -1,0 +1,66 @@
+"""Sorting of integers in flat arrays: by insertion for a few, by digits for many."""
+
+from __future__ import annotations
+
+from typing import Any, NamedTuple
+
+import numpy as np
+
+from swoop.engine._jit import array_at, int64, jit, uint64
+
+_FEW = 32
+_DIGITS = 256
+
+
+class SortRoom(NamedTuple):
+    spare: Any
+    counts: Any
+
+
+@jit
+def sort_room_of(state: Any) -> SortRoom:
+    return SortRoom(
+        array_at(state.sort_spare, state.sort_spare_size, np.int64),
+        array_at(state.sort_counts, state.sort_counts_size, np.int64),
+    )
+
+
+@jit
+def sort(values: Any, first: int, size: int, lowest_bit: int, room: SortRoom) -> None:
+    """Sort ``values[first:first + size]``, which are not negative, ascending by their bits from ``lowest_bit`` on."""
+    if size <= _FEW:
+        for a in range(first + 1, first + size):
+            value = values[uint64(a)]
+            b = a
+            while b > first and values[uint64(b - 1)] > value:
+                values[uint64(b)] = values[uint64(b - 1)]
+                b -= 1
+            values[uint64(b)] = value
+        return
+    largest = int64(0)
+    for p in range(first, first + size):
+        largest = max(largest, int64(values[p]))
+    shift = lowest_bit
+    while (largest >> shift) > 0:
+        _sort_by_digit(values, first, size, shift, room)
+        shift += 8
+
+
+@jit
+def _sort_by_digit(values: Any, first: int, size: int, shift: int, room: SortRoom) -> None:
+    for digit in range(_DIGITS):
+        room.counts[digit] = 0
+    for p in range(size):
+        value = int64(values[first + p])
+        room.spare[p] = value
+        room.counts[uint64((value >> shift) & 255)] += 1
+    end = 0
+    for digit in range(_DIGITS):
+        count = room.counts[digit]
+        room.counts[digit] = end
+        end += count
+    for p in range(size):
+        value = room.spare[p]
+        digit = uint64((value >> shift) & 255)
+        values[uint64(first + room.counts[digit])] = value
+        room.counts[digit] += 1

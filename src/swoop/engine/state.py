@@ -1,0 +1,139 @@
+"""The state of one engine: a record of numbers and of addresses of flat arrays.
+
+Kernels get one argument, the state as an ``int64`` array. Inside, it is seen as a record with named fields, and each structure
+(``vocabulary``, ``window``, ``index``, ``stock``, ``feed``) builds its arrays from the addresses. Compared with passing the
+arrays themselves this makes a call from Python take 0.3 microseconds instead of 7, and such arrays are not reference counted.
+
+A kernel that runs out of room changes nothing, leaves the number of elements it needs in ``needed`` and returns the code of the
+array; Python grows the array and calls the kernel again, which goes on where it stopped.
+"""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+
+from swoop.engine._jit import array_at, jit
+
+DONE, GROW_RING, GROW_ARENA, GROW_POOL, GROW_SET, GROW_PENDING, GROW_STOCK, GROW_FEED, REBASE, SHRINK = range(10)
+
+RING = np.dtype([("time", "i8"), ("signature", "i8"), ("start", "i8"), ("group", "i4"), ("group_last", "i4")], align=True)
+"""A set in the window. ``start``: of its tokens in the arena. ``group``: arrival number of the first set with the same time;
+pairs whose older sets share a group end together, so groups stand for end times. The first set of a group knows its last."""
+
+TALLY = np.dtype([("seen", "i4"), ("length", "i4")], align=True)
+"""What the scan of the lists needs of a set in the window: how often it was seen, and its number of tokens."""
+
+SLOT = np.dtype([("newest", "i4"), ("size", "i4"), ("rest", "i4"), ("capacity", "i4")], align=True)
+"""The list of a token: its newest set, its length, then (capacity 0) the second newest or (else) where its segment starts."""
+
+PAIR = np.dtype(
+    [("key", "f8"), ("remainder", "f8"), ("newer", "i4"), ("older", "i4"), ("group", "i4"), ("overlap", "i4")],
+    align=True,
+)
+"""A pair in the stock. ``group`` is that of the older set and stands for the end time."""
+
+CHANGE = np.dtype(
+    [
+        ("time", "i8"),
+        ("kind", "i8"),
+        ("key", "f8"),
+        ("newer", "i8"),
+        ("older", "i8"),
+        ("overlap", "i8"),
+        ("start", "i8"),
+        ("end", "i8"),
+        ("newer_side", "i8"),
+    ]
+)
+"""A row of the change feed, with arrival numbers counted from the beginning of the stream."""
+
+STOCK = np.dtype([("size", "i8"), ("pending", "i8")])
+"""The numbers of a stock: settled and pending pairs."""
+
+ARRAYS: dict[str, np.dtype[Any]] = {
+    # vocabulary
+    "table": np.dtype("i8"),
+    "token_key": np.dtype("i8"),
+    "token_text": np.dtype("i8"),
+    "free_tokens": np.dtype("i4"),
+    "texts": np.dtype("u1"),
+    # window
+    "ring": RING,
+    "tally": TALLY,
+    "side": np.dtype("i1"),
+    "arena": np.dtype("i4"),
+    # index
+    "slots": SLOT,
+    "pool": np.dtype("i4"),
+    "free_segments": np.dtype("i4"),
+    # room for sorting
+    "sort_spare": np.dtype("i8"),
+    "sort_counts": np.dtype("i8"),
+    # candidates
+    "membership": np.dtype("i8"),
+    "touched": np.dtype("i4"),
+    "list_newest": np.dtype("i4"),
+    "list_order": np.dtype("i8"),
+    "list_from": np.dtype("i4"),
+    # stock
+    "stock": STOCK,
+    "pairs": PAIR,
+    "ends": np.dtype("i4"),
+    "ranks": np.dtype("i4"),
+    "pending": PAIR,
+    "pending_ends": np.dtype("i8"),
+    "draft": PAIR,
+    "draft_ends": np.dtype("i4"),
+    "draft_ranks": np.dtype("i4"),
+    "moved": np.dtype("i4"),
+    # change feed
+    "feed": CHANGE,
+    # the batch that is being inserted
+    "batch_times": np.dtype("i8"),
+    "batch_sides": np.dtype("i1"),
+    "batch_offsets": np.dtype("i8"),
+    "batch_tokens": np.dtype("i4"),
+    "batch_keys": np.dtype("i8"),
+    "batch_texts": np.dtype("u1"),
+    "batch_ends": np.dtype("i8"),
+}
+
+NUMBERS: dict[str, str] = {
+    "k": "i8",
+    "duration": "i8",  # of the window; 0: unbounded
+    "kind": "i8",  # of the similarity
+    "function": "i8",  # address of a user-defined similarity
+    "threshold": "f8",  # the largest key that is too small for min_similarity
+    "streams": "i8",  # 1: self join, 2: two streams
+    "tracking": "i8",  # whether the change feed is on
+    "seed": "i8",  # of the vocabulary's hash
+    "now": "i8",  # index time
+    "base": "i8",  # arrival number that counts as 0 in the arrays
+    "next": "i8",  # arrival number of the next set, from base on
+    "oldest": "i8",  # arrival number of the oldest valid set, from base on
+    "last_number": "i8",  # at which arrival numbers are counted from a new base
+    "arena_end": "i8",
+    "pool_end": "i8",
+    "tokens": "i8",  # token numbers allotted
+    "free_token_count": "i8",
+    "texts_end": "i8",
+    "feed_end": "i8",
+    "batch_at": "i8",
+    "text_kind": "i8",
+    "needed": "i8",
+    "pre_candidates": "i8",
+    "verified": "i8",
+    "candidate_count": "i8",
+}
+
+STATE = np.dtype(
+    [*NUMBERS.items(), *((name + part, "i8") for name in ARRAYS for part in ("", "_size"))],
+)
+
+
+@jit
+def state_of(memory: Any) -> Any:
+    """The state as a record with named fields."""
+    return array_at(memory.ctypes.data, 1, STATE)[0]

@@ -1,0 +1,268 @@
+"""The stock: the pairs that are or may come into the top-k, in two orders (paper, section 6).
+
+- S, the total order of pairs: key descending, end time descending, newer ascending, older ascending. The top-k are the first k.
+- E, the order of end times: end time ascending and, within one end time, the reverse of S. It holds ranks in S.
+
+A settled stock is minimal: it holds exactly the pairs that fewer than k others dominate (come before in S and after in E). Then
+S and E are aligned: the k-th pair at a future time t is ``S[k - 1 + v]``, if v pairs end before t (Theorem 2; ranks from 0).
+
+New pairs wait in ``pending`` until the stock is settled: when enough have come together to be worth one pass over the stock,
+or when somebody wants to see the top-k. In between the bounds are those of the stock as it was settled last. They stay correct,
+because pairs that have come since can only raise them, and they stay aligned, because expired pairs stay in both orders.
+"""
+
+from __future__ import annotations
+
+from typing import Any, NamedTuple
+
+import numpy as np
+
+from swoop.engine._jit import array_at, int64, jit, pick, uint64
+from swoop.engine.sorting import SortRoom, sort, sort_room_of
+from swoop.engine.state import PAIR, STOCK
+
+_LOW = (1 << 32) - 1
+
+
+class Stock(NamedTuple):
+    """``draft...`` and ``moved`` are room to work in."""
+
+    numbers: Any
+    pairs: Any
+    ends: Any
+    ranks: Any
+    pending: Any
+    pending_ends: Any
+    draft: Any
+    draft_ends: Any
+    draft_ranks: Any
+    moved: Any
+    room: SortRoom
+
+
+@jit
+def stock_of(state: Any) -> Stock:
+    return Stock(
+        array_at(state.stock, state.stock_size, STOCK),
+        array_at(state.pairs, state.pairs_size, PAIR),
+        array_at(state.ends, state.ends_size, np.int32),
+        array_at(state.ranks, state.ranks_size, np.int32),
+        array_at(state.pending, state.pending_size, PAIR),
+        array_at(state.pending_ends, state.pending_ends_size, np.int64),
+        array_at(state.draft, state.draft_size, PAIR),
+        array_at(state.draft_ends, state.draft_ends_size, np.int32),
+        array_at(state.draft_ranks, state.draft_ranks_size, np.int32),
+        array_at(state.moved, state.moved_size, np.int32),
+        sort_room_of(state),
+    )
+
+
+@jit
+def precedes(a: Any, b: Any) -> bool:
+    """Whether pair a comes before pair b in S."""
+    if a.key != b.key:
+        return a.key > b.key
+    if a.remainder != b.remainder:
+        return a.remainder > b.remainder
+    if a.group != b.group:
+        return a.group > b.group
+    if a.newer != b.newer:
+        return a.newer < b.newer
+    return a.older < b.older
+
+
+@jit
+def ending_before(stock: Stock, group: int) -> int:
+    """How many pairs end before those whose older set is of the given group. O(log |S|)."""
+    size = stock.numbers[0].size
+    low = 0
+    while size > 1:
+        half = size >> 1
+        low = pick(stock.ends[uint64(low + half - 1)] < group, low + half, low)
+        size -= half
+    return low + (1 if size == 1 and stock.ends[uint64(low)] < group else 0)
+
+
+@jit
+def at_least(stock: Stock, key: float, remainder: float) -> int:
+    """How many pairs rank at least as high as the given key. O(log |S|)."""
+    size = stock.numbers[0].size
+    low = 0
+    while size > 1:
+        half = size >> 1
+        low = pick(stock.pairs[uint64(low + half - 1)].key >= key, low + half, low)
+        size -= half
+    if size == 1 and stock.pairs[low].key >= key:
+        low += 1
+    while low > 0 and stock.pairs[low - 1].key == key and stock.pairs[low - 1].remainder < remainder:
+        low -= 1
+    return low
+
+
+@jit
+def copy_pair(target: Any, source: Any) -> None:
+    target.key = source.key
+    target.remainder = source.remainder
+    target.newer = source.newer
+    target.older = source.older
+    target.group = source.group
+    target.overlap = source.overlap
+
+
+@jit
+def sort_pairs(pairs: Any, count: int) -> None:
+    """Sort pairs in the order of S. The place behind them is used in between."""
+    one = pairs[count]
+    gap = 1
+    while gap < count // 3:  # Shell's sort
+        gap = 3 * gap + 1
+    while gap > 0:
+        for a in range(gap, count):
+            if not precedes(pairs[a], pairs[a - gap]):
+                continue
+            copy_pair(one, pairs[a])
+            b = a
+            while b >= gap and precedes(one, pairs[b - gap]):
+                copy_pair(pairs[b], pairs[b - gap])
+                b -= gap
+            copy_pair(pairs[b], one)
+        gap //= 3
+
+
+@jit
+def drop_ended(stock: Stock, oldest: int) -> None:
+    """Drop the pending pairs that end before group ``oldest``."""
+    numbers = stock.numbers[0]
+    kept = 0
+    for q in range(numbers.pending):
+        copy_pair(stock.pending[kept], stock.pending[q])
+        kept += 1 if stock.pending[q].group >= oldest else 0
+    numbers.pending = kept
+
+
+@jit
+def draft_s(stock: Stock, oldest: int) -> int:
+    """Merge S with the pending pairs, without those that end before group ``oldest``. Returns the size of the draft.
+
+    ``moved`` tells where the pairs of S have come to, and ``pending_ends`` becomes the pending part of E, as yet unsorted.
+    """
+    drop_ended(stock, oldest)
+    numbers = stock.numbers[0]
+    size, pending = numbers.size, numbers.pending
+    sort_pairs(stock.pending, pending)
+    at = 0
+    q = 0
+    for rank in range(size):
+        pair = stock.pairs[rank]
+        if pair.group < oldest:
+            stock.moved[rank] = -1
+            continue
+        while q < pending and precedes(stock.pending[q], pair):
+            copy_pair(stock.draft[at], stock.pending[q])
+            stock.pending_ends[q] = (int64(stock.pending[q].group) << 32) | (_LOW - at)
+            q += 1
+            at += 1
+        copy_pair(stock.draft[at], pair)
+        stock.moved[rank] = at
+        at += 1
+    while q < pending:
+        copy_pair(stock.draft[at], stock.pending[q])
+        stock.pending_ends[q] = (int64(stock.pending[q].group) << 32) | (_LOW - at)
+        q += 1
+        at += 1
+    return at
+
+
+@jit
+def draft_e(stock: Stock, oldest: int) -> None:
+    """Merge E likewise, for the draft of S."""
+    numbers = stock.numbers[0]
+    size, pending = numbers.size, numbers.pending
+    sort(stock.pending_ends, 0, pending, 0, stock.room)
+    at = 0
+    q = 0
+    e = ending_before(stock, oldest)
+    while e < size or q < pending:
+        if e < size:
+            rank = int64(stock.moved[stock.ranks[e]])
+            end = int64(stock.ends[e])
+            code = (end << 32) | (_LOW - rank)
+            while q < pending and stock.pending_ends[q] < code:
+                stock.draft_ends[at] = stock.pending_ends[q] >> 32
+                stock.draft_ranks[at] = _LOW - (stock.pending_ends[q] & _LOW)
+                q += 1
+                at += 1
+            stock.draft_ends[at] = end
+            stock.draft_ranks[at] = rank
+            e += 1
+        else:
+            stock.draft_ends[at] = stock.pending_ends[q] >> 32
+            stock.draft_ranks[at] = _LOW - (stock.pending_ends[q] & _LOW)
+            q += 1
+        at += 1
+
+
+@jit
+def strike_out(stock: Stock, k: int, size: int) -> int:
+    """Walk along the alignment of the draft and strike out the irrelevant pairs (Algorithm 2). Returns how many.
+
+    ``E[e]`` is irrelevant if its rank in S is above ``e + k - 1``, not counting those struck out.
+    """
+    struck = 0
+    passed = 0
+    e, s = 0, k - 1
+    while s < size:
+        rank = int64(stock.draft_ranks[e])
+        if rank > s:
+            stock.draft[rank].overlap = 0
+            stock.draft_ranks[e] = -1
+            struck += 1
+        else:
+            s += 1
+            while passed < struck and s < size and stock.draft[s].overlap == 0:
+                s += 1
+                passed += 1
+        e += 1
+    return struck
+
+
+@jit
+def adopt_draft(stock: Stock, size: int, struck: int) -> None:
+    """Make the draft, without what is struck out, the stock."""
+    numbers = stock.numbers[0]
+    at = 0
+    for rank in range(size):
+        pair = stock.draft[rank]
+        copy_pair(stock.pairs[at], pair)
+        stock.moved[rank] = at
+        at += 1 if pair.overlap > 0 else 0
+    at = 0
+    for e in range(size):
+        rank = int64(stock.draft_ranks[e])
+        stock.ends[at] = stock.draft_ends[e]
+        stock.ranks[at] = stock.moved[max(rank, 0)]
+        at += 1 if rank >= 0 else 0
+    numbers.size = size - struck
+    numbers.pending = 0
+
+
+@jit
+def settle(stock: Stock, k: int, oldest: int) -> None:
+    """Insert the pending pairs, remove what they render irrelevant and what ends before group ``oldest`` (Algorithm 3).
+
+    O(|S| + n log n) for n pending pairs.
+    """
+    size = draft_s(stock, oldest)
+    draft_e(stock, oldest)
+    adopt_draft(stock, size, strike_out(stock, k, size))
+
+
+@jit
+def rebase_pairs(stock: Stock, shift: int) -> None:
+    """Count all set numbers of a settled stock from a base that is ``shift`` later."""
+    for at in range(stock.numbers[0].size):
+        pair = stock.pairs[at]
+        pair.newer -= shift
+        pair.older -= shift
+        pair.group -= shift
+        stock.ends[at] -= shift

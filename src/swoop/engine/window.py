@@ -1,0 +1,133 @@
+"""The window W: a ring of the valid sets, numbered by arrival, and an arena with their tokens (paper, section 3).
+
+Both are rings whose capacity is a power of two. Sets arrive at the end and expire at the beginning, in order, so expiry is a
+step of ``oldest``. The tokens of a set lie in one piece.
+"""
+
+from __future__ import annotations
+
+from typing import Any, NamedTuple
+
+import numpy as np
+
+from swoop.engine._jit import array_at, int64, jit, kernel, uint64
+from swoop.engine.state import RING, TALLY, state_of
+
+_SMALLEST_RING = 1 << 12
+_SMALLEST_ARENA = 1 << 16
+
+
+class Window(NamedTuple):
+    ring: Any
+    tally: Any
+    side: Any
+    arena: Any
+
+
+@jit
+def window_of(state: Any) -> Window:
+    return Window(
+        array_at(state.ring, state.ring_size, RING),
+        array_at(state.tally, state.tally_size, TALLY),
+        array_at(state.side, state.side_size, np.int8),
+        array_at(state.arena, state.arena_size, np.int32),
+    )
+
+
+@jit
+def place(window: Window, number: int) -> int:
+    """Where the set with the given arrival number is in the ring. Unsigned, which spares a check for negative indices."""
+    return uint64(number & int64(window.ring.size - 1))
+
+
+@jit
+def start_in_arena(state: Any, window: Window, length: int) -> int:
+    """Where the next set's tokens go: at the end, or at the beginning of the next round if they do not fit in one piece."""
+    end = state.arena_end
+    size = int64(window.arena.size)
+    if (end & (size - 1)) + length > size:
+        return (end | (size - 1)) + 1
+    return end
+
+
+@jit
+def needed_in_arena(state: Any, window: Window, start: int, length: int) -> int:
+    """Elements from the oldest valid token to the end of a set that starts at ``start``."""
+    if state.oldest == state.next:
+        return length
+    return start + length - window.ring[place(window, state.oldest)].start
+
+
+@jit
+def group_of_next(state: Any, window: Window, time: int) -> int:
+    """The group of a set that arrives at the given time. In an unbounded window no pair ends, so there is one group."""
+    if state.duration == 0:
+        return 0
+    if state.oldest < state.next:
+        newest = window.ring[place(window, state.next - 1)]
+        if newest.time == time:
+            return int64(newest.group)
+    return state.next
+
+
+@jit
+def write_set(
+    state: Any, window: Window, time: int, side: int, signature: int, group: int, tokens: Any, first: int, length: int
+) -> None:
+    """Write the set that is arriving behind the newest one. It counts as arrived when ``next`` and ``arena_end`` have moved."""
+    start = start_in_arena(state, window, length)
+    record = window.ring[place(window, state.next)]
+    record.time = time
+    record.signature = signature
+    record.start = start
+    record.group = group
+    window.ring[place(window, group)].group_last = state.next
+    window.tally[place(window, state.next)].length = length
+    window.side[place(window, state.next)] = side
+    at = start & (window.arena.size - 1)
+    for p in range(length):
+        window.arena[at + p] = tokens[first + p]
+
+
+@jit
+def expire_sets(state: Any, window: Window, now: int) -> None:
+    """Valid is what came after ``now - duration``."""
+    state.now = now
+    if state.duration == 0:
+        return
+    while state.oldest < state.next and window.ring[place(window, state.oldest)].time <= now - state.duration:
+        state.oldest += 1
+
+
+@jit
+def is_oversized(state: Any, window: Window) -> bool:
+    """Whether the window has shrunk so much that smaller arrays are due."""
+    ring, arena = int64(window.ring.size), int64(window.arena.size)
+    if ring > _SMALLEST_RING and 16 * (state.next - state.oldest) < ring:
+        return True
+    return arena > _SMALLEST_ARENA and 16 * needed_in_arena(state, window, state.arena_end, 0) < arena
+
+
+@kernel
+def move_sets(memory: Any, ring: Any, tally: Any, side: Any, arena: Any) -> None:
+    """Copy the valid sets to a ring and an arena of other sizes."""
+    state = state_of(memory)
+    window = window_of(state)
+    end = 0
+    for number in range(state.oldest, state.next):
+        source = place(window, number)
+        target = number & int64(ring.size - 1)
+        old, new = window.ring[source], ring[target]
+        new.time = old.time
+        new.signature = old.signature
+        new.start = end
+        new.group = old.group
+        new.group_last = old.group_last
+        length = window.tally[source].length
+        tally[target].length = length
+        side[target] = window.side[source]
+        at = old.start & int64(window.arena.size - 1)
+        for p in range(length):
+            arena[end + p] = window.arena[at + p]
+        end += length
+    state.arena_end = end

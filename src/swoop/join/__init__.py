@@ -1,0 +1,1 @@
+"""The continuous top-k join for Python programs: checks, ids, times, results, change feed, saving and loading."""

@@ -1,0 +1,225 @@
+"""Reading bulks: tables and dicts of columns become flat arrays, or a message that names the column and the row."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from typing import Any
+
+import numpy as np
+import pyarrow as pa
+import pyarrow.compute as pc
+
+from swoop.engine.rank import MAX_SET_SIZE
+from swoop.engine.tokens import Texts, Tokens
+from swoop.errors import InvalidData, InvalidType, SwoopError
+from swoop.join.tokens import flatten, read_set
+from swoop.times import LATEST, Clock, TimeKind
+
+Columns = Mapping[str, Any]
+
+
+def read_table(data: Any) -> Columns:
+    """The columns of whatever was given, by name."""
+    if isinstance(data, pa.Table | pa.RecordBatch):
+        table = data
+    elif isinstance(data, Mapping):
+        return data
+    elif hasattr(data, "__arrow_c_stream__"):
+        try:
+            table = pa.table(data)
+        except (pa.ArrowInvalid, pa.ArrowTypeError, pa.ArrowNotImplementedError) as error:
+            raise InvalidData(
+                f"the {type(data).__name__} cannot be read as an Arrow table: {error}. "
+                "A column of tokens must hold lists of one type"
+            ) from error
+    else:
+        raise InvalidType(
+            f"a bulk is an Arrow table, a pandas or Polars data frame, or a dict of columns, not {type(data).__name__}"
+        )
+    return {name: table.column(name) for name in table.column_names}
+
+
+def find_column(columns: Columns, name: Any, argument: str) -> Any:
+    if name not in columns:
+        there = ", ".join(map(repr, columns)) or "no column at all"
+        raise InvalidData(f"there is no column {name!r} for {argument}; there is {there}. Name it with {argument}=...")
+    return columns[name]
+
+
+def as_array(column: Any, name: str, what: str) -> pa.Array:
+    """The column as one Arrow array."""
+    if isinstance(column, pa.ChunkedArray):
+        return column.combine_chunks() if column.num_chunks != 1 else column.chunk(0)
+    if isinstance(column, pa.Array):
+        return column
+    try:
+        if isinstance(column, np.ndarray):
+            return pa.array(column)
+        if hasattr(column, "__arrow_c_stream__"):
+            return as_array(pa.chunked_array(column), name, what)
+        if hasattr(column, "__arrow_array__"):
+            return pa.array(column)
+        return pa.array(list(column))
+    except (pa.ArrowInvalid, pa.ArrowTypeError, TypeError, OverflowError) as error:
+        raise InvalidData(f"column {name!r} cannot be read as {what}: {error}") from error
+
+
+def check_lengths(lengths: Mapping[str, int]) -> int:
+    if len(set(lengths.values())) > 1:
+        raise InvalidData("columns differ in length: " + ", ".join(f"{name!r} has {n} rows" for name, n in lengths.items()))
+    return next(iter(lengths.values()))
+
+
+def _refuse_row(name: str, row: int, why: str) -> InvalidData:
+    return InvalidData(f"column {name!r}, row {row}: {why}; nothing of the bulk was inserted")
+
+
+def _refuse_nulls(array: pa.Array, name: str, why: str) -> None:
+    if array.null_count:
+        raise _refuse_row(name, int(np.flatnonzero(array.is_null().to_numpy(zero_copy_only=False))[0]), why)
+
+
+def read_tokens(column: Any, name: str) -> tuple[np.ndarray, Tokens]:
+    """Offsets and tokens of the sets of a column."""
+    if isinstance(column, Sequence) and not isinstance(column, str | bytes):
+        return _read_python_sets(column, name)
+    array = as_array(column, name, "lists of tokens")
+    if pa.types.is_null(array.type):
+        _refuse_nulls(array, name, "there is no set, but null")
+    if pa.types.is_fixed_size_list(array.type) or pa.types.is_list_view(array.type) or pa.types.is_large_list_view(array.type):
+        array = array.cast(pa.large_list(array.type.value_type))
+    if not (pa.types.is_list(array.type) or pa.types.is_large_list(array.type)):
+        if isinstance(column, np.ndarray) and column.dtype == object:
+            return _read_python_sets(list(column), name)
+        raise InvalidData(
+            f"column {name!r} has type {array.type}; the tokens of a set are a list of strings, binary values or integers"
+        )
+    _refuse_nulls(array, name, "there is no set, but null")
+    offsets = array.offsets.to_numpy().astype(np.int64)
+    sizes = np.diff(offsets)
+    if sizes.size and sizes.max() > MAX_SET_SIZE:
+        row = int(sizes.argmax())
+        raise _refuse_row(name, row, f"the set has {sizes[row]} tokens, and {MAX_SET_SIZE} is the most there can be")
+    values = array.values.slice(offsets[0], offsets[-1] - offsets[0]) if len(array) else array.values.slice(0, 0)
+    offsets -= offsets[0] if offsets.size else 0
+    if values.null_count:
+        place = int(np.flatnonzero(values.is_null().to_numpy(zero_copy_only=False))[0])
+        raise _refuse_row(name, int(np.searchsorted(offsets, place, side="right")) - 1, "a token is null")
+    return offsets if len(array) else np.zeros(1, np.int64), _read_values(values, name)
+
+
+def _read_python_sets(column: Sequence[Any], name: str) -> tuple[np.ndarray, Tokens]:
+    sets = []
+    for row, tokens in enumerate(column):
+        try:
+            sets.append(read_set(tokens))
+        except SwoopError as error:
+            raise _refuse_row(name, row, str(error)) from error
+    return flatten(sets)
+
+
+def _read_values(values: pa.Array, name: str) -> Tokens:
+    if pa.types.is_dictionary(values.type):
+        values = values.dictionary_decode()
+    kind = values.type
+    if pa.types.is_integer(kind):
+        try:
+            return Tokens(integers=values.cast(pa.int64()).to_numpy())
+        except pa.ArrowInvalid as error:
+            raise InvalidData(f"column {name!r} has tokens that do not fit into 64 bits: {error}") from error
+    if pa.types.is_string(kind) or pa.types.is_large_string(kind) or pa.types.is_string_view(kind):
+        return Tokens(strings=_read_texts(values.cast(pa.large_string()), pa.large_binary()))
+    if pa.types.is_binary(kind) or pa.types.is_large_binary(kind) or pa.types.is_binary_view(kind):
+        return Tokens(byte_strings=_read_texts(values.cast(pa.large_binary()), pa.large_binary()))
+    if pa.types.is_null(kind):
+        return Tokens()
+    raise InvalidData(f"column {name!r} has tokens of type {kind}; tokens are strings, binary values or integers")
+
+
+def _read_texts(values: pa.Array, kind: pa.DataType) -> Texts:
+    values = values.cast(kind)
+    _, ends, data = values.buffers()
+    ends = np.frombuffer(ends, np.int64)[values.offset : values.offset + len(values) + 1] if ends else np.zeros(1, np.int64)
+    bytes_ = np.frombuffer(data, np.uint8) if data is not None and data.size else np.empty(0, np.uint8)
+    return Texts(bytes_[ends[0] : ends[-1]], ends - ends[0])
+
+
+def read_times(column: Any, name: str, clock: Clock) -> tuple[TimeKind, np.ndarray]:
+    """Kind and ticks of a column of times, which must go with the clock."""
+    array = as_array(column, name, "times")
+    if pa.types.is_floating(array.type):
+        whole = array.to_numpy(zero_copy_only=False)
+        bad = np.flatnonzero(np.isnan(whole))
+        if bad.size:
+            raise _refuse_row(name, int(bad[0]), "the time is missing (NaN)")
+    _refuse_nulls(array, name, "the time is missing (null)")
+    kind: TimeKind
+    if pa.types.is_integer(array.type):
+        kind = "integer"
+        try:
+            ticks = array.cast(pa.int64()).to_numpy()
+        except pa.ArrowInvalid as error:
+            raise InvalidData(f"column {name!r} has times that are out of range: {error}") from error
+    elif pa.types.is_timestamp(array.type):
+        kind = "aware" if array.type.tz else "naive"
+        try:
+            ticks = array.cast(pa.timestamp("us", array.type.tz)).cast(pa.int64()).to_numpy()
+        except pa.ArrowInvalid as error:
+            raise InvalidData(
+                f"column {name!r} has times that are out of range or finer than a microsecond: {error}; round them first"
+            ) from error
+    elif len(array) == 0:
+        return clock.kind or "none", np.empty(0, np.int64)
+    else:
+        raise InvalidData(f"column {name!r} has type {array.type}; times are timestamps or integers. Convert it first")
+    if len(ticks):
+        clock.check_kind(kind, array[0].as_py() if kind == "integer" else f"a column of {array.type}")
+    out_of_range = np.flatnonzero(np.abs(ticks) >= LATEST)
+    if out_of_range.size:
+        raise _refuse_row(name, int(out_of_range[0]), "the time is out of range")
+    before = np.concatenate(([clock.now if clock.now is not None else -LATEST], ticks[:-1]))[: len(ticks)]
+    backwards = np.flatnonzero(ticks < before)
+    if backwards.size:
+        row = int(backwards[0])
+        raise _refuse_row(name, row, f"time goes backwards, from {_shown(kind, before[row])} to {_shown(kind, ticks[row])}")
+    return kind, ticks
+
+
+def _shown(kind: TimeKind, ticks: np.int64) -> str:
+    return str(ticks) if kind == "integer" else str(np.datetime64(int(ticks), "us"))
+
+
+def read_ids(column: Any, name: str) -> list[Any]:
+    """A column of ids as Python objects; null stands for the arrival number."""
+    array = as_array(column, name, "ids")
+    if pa.types.is_dictionary(array.type):
+        array = array.dictionary_decode()
+    kind = array.type
+    if not (
+        pa.types.is_integer(kind)
+        or pa.types.is_null(kind)
+        or pa.types.is_string(kind)
+        or pa.types.is_large_string(kind)
+        or pa.types.is_string_view(kind)
+        or pa.types.is_binary(kind)
+        or pa.types.is_large_binary(kind)
+    ):
+        raise InvalidData(f"column {name!r} has type {kind}; ids are integers, strings or binary values")
+    return array.to_pylist()  # type: ignore[no-any-return]
+
+
+def read_streams(column: Any, name: str) -> np.ndarray:
+    """A column of 'left' and 'right' as 0 and 1."""
+    array = as_array(column, name, "streams")
+    if pa.types.is_dictionary(array.type):
+        array = array.dictionary_decode()
+    _refuse_nulls(array, name, "the stream is null; it must be 'left' or 'right'")
+    if not (pa.types.is_string(array.type) or pa.types.is_large_string(array.type) or pa.types.is_string_view(array.type)):
+        if len(array) == 0:
+            return np.empty(0, np.int8)
+        raise InvalidData(f"column {name!r} has type {array.type}; streams are 'left' or 'right'")
+    sides = pc.index_in(array.cast(pa.string()), pa.array(["left", "right"]))
+    if sides.null_count:
+        row = int(np.flatnonzero(sides.is_null().to_numpy(zero_copy_only=False))[0])
+        raise _refuse_row(name, row, f"the stream is {array[row].as_py()!r}; it must be 'left' or 'right'")
+    return np.asarray(sides.to_numpy(), np.int8)

@@ -1,0 +1,132 @@
+"""From the rows of the engine to pairs and changes, with the caller's ids and times."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import Any
+
+import numpy as np
+
+from swoop.join.ids import Ids
+from swoop.pairs import Change, Changes, Id, Kind, Pair, Stream, TopK
+from swoop.similarity import Similarity
+from swoop.times import Clock
+
+KINDS: tuple[Kind, ...] = ("enter", "outranked", "expired")
+SIDES: tuple[Stream, ...] = ("left", "right")
+
+
+class Rows:
+    """Rows of the engine with the ids that go with them."""
+
+    def __init__(self, rows: np.ndarray, newer: list[Id], older: list[Id]) -> None:
+        self.rows = rows
+        self.newer = newer
+        self.older = older
+
+    @classmethod
+    def of(cls, rows: np.ndarray, ids: Ids) -> Rows:
+        return cls(rows, [ids.get(a) for a in rows["newer"].tolist()], [ids.get(a) for a in rows["older"].tolist()])
+
+    def __len__(self) -> int:
+        return len(self.rows)
+
+    def pair_maker(self, clock: Clock, similarity: Similarity, two_streams: bool) -> Callable[[int], Pair]:
+        unbounded = clock.window.length == 0
+
+        def make(index: int) -> Pair:
+            row = self.rows[index]
+            return Pair(
+                similarity.shown(float(row["key"])),
+                self.newer[index],
+                self.older[index],
+                int(row["overlap"]),
+                clock.result_time(int(row["start"])),
+                None if unbounded else clock.result_time(int(row["end"])),
+                SIDES[row["newer_side"]] if two_streams else None,
+                (int(row["newer"]), int(row["older"])),
+            )
+
+        return make
+
+    def columns(self, clock: Clock, similarity: Similarity) -> dict[str, Any]:
+        """The pairs as Arrow columns."""
+        import pyarrow as pa
+
+        ends = _time_column(self.rows["end"], clock)
+        if clock.window.length == 0:
+            ends = pa.nulls(len(self), ends.type)
+        return {
+            "similarity": pa.array([similarity.shown(key) for key in self.rows["key"].tolist()], pa.float64()),
+            "newer": _id_column(self.newer),
+            "older": _id_column(self.older),
+            "overlap": pa.array(self.rows["overlap"]),
+            "start": _time_column(self.rows["start"], clock),
+            "end": ends,
+        }
+
+
+def _time_column(ticks: np.ndarray, clock: Clock) -> Any:
+    import pyarrow as pa
+
+    column = pa.array(ticks, pa.int64())
+    if clock.window.kind == "count" or clock.kind not in ("naive", "aware"):
+        return column
+    return column.cast(pa.timestamp("us", "UTC" if clock.kind == "aware" else None))
+
+
+def _id_column(ids: list[Id]) -> Any:
+    """Ids of one type keep it; a mixture becomes strings."""
+    import pyarrow as pa
+
+    kinds = set(map(type, ids))
+    if len(kinds) > 1:
+        return pa.array([name.decode(errors="backslashreplace") if isinstance(name, bytes) else str(name) for name in ids])
+    return pa.array(ids, pa.int64() if not kinds else None)
+
+
+def make_topk(rows: np.ndarray, ids: Ids, clock: Clock, similarity: Similarity, two_streams: bool) -> TopK:
+    found = Rows.of(rows, ids)
+    return TopK(len(found), found.pair_maker(clock, similarity, two_streams), lambda: found.columns(clock, similarity))
+
+
+class Feed:
+    """Changes that nobody has asked for yet. Their ids are looked up at once, while they are known."""
+
+    def __init__(self) -> None:
+        self.parts: list[Rows] = []
+
+    def take(self, engine: Any, ids: Ids) -> None:
+        rows = engine.take_changes()
+        if len(rows):
+            self.parts.append(Rows.of(rows, ids))
+
+    def merged(self) -> Rows:
+        from swoop.engine.state import CHANGE
+
+        rows = np.concatenate([part.rows for part in self.parts]) if self.parts else np.zeros(0, CHANGE)
+        return Rows(
+            rows,
+            [name for part in self.parts for name in part.newer],
+            [name for part in self.parts for name in part.older],
+        )
+
+    def changes(self, clock: Clock, similarity: Similarity, two_streams: bool) -> Changes:
+        found = self.merged()
+        self.parts = []
+        pair = found.pair_maker(clock, similarity, two_streams)
+
+        def make(index: int) -> Change:
+            row = found.rows[index]
+            return Change(clock.result_time(int(row["time"])), KINDS[row["kind"]], pair(index))
+
+        def columns() -> dict[str, Any]:
+            import pyarrow as pa
+
+            return {
+                "time": _time_column(found.rows["time"], clock),
+                "kind": pa.array([KINDS[kind] for kind in found.rows["kind"].tolist()], pa.string()),
+                **found.columns(clock, similarity),
+            }
+
+        return Changes(len(found), make, columns)

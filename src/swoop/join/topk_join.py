@@ -1,0 +1,340 @@
+"""TopKJoin: the join as people use it. It checks everything first, so that a refused call changes nothing."""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Iterable
+from dataclasses import dataclass
+from typing import Any, Self
+
+import numpy as np
+
+from swoop.errors import InvalidArgument, InvalidData, InvalidType, NotInWindow
+from swoop.join.ids import Ids, read_id
+from swoop.join.results import Feed, make_topk
+from swoop.join.tokens import flatten, read_set, single_kind
+from swoop.pairs import Changes, Explanation, Id, Pair, Stream, TopK
+from swoop.similarity import Similarity, check_min_similarity, find_similarity
+from swoop.times import Clock, Time, find_window
+
+ALGORITHMS = ("swoop",)
+NO_SIDES = np.empty(0, np.int8)
+
+
+@dataclass(frozen=True, slots=True)
+class Stats:
+    """Figures of a join.
+
+    Attributes
+    ----------
+    sets
+        Sets that have arrived.
+    window_size
+        Sets in the window.
+    stock_size
+        Pairs in the stock.
+    vocabulary_size
+        Different tokens that the engine knows; those that left the window are forgotten from time to time.
+    pre_candidates
+        List entries visited, in total.
+    verified
+        Pairs of sets that were compared token by token, in total.
+    candidates
+        Pairs that were sent to the stock, in total.
+    memory_bytes
+        Memory of the engine. Ids are not included.
+    """
+
+    sets: int
+    window_size: int
+    stock_size: int
+    vocabulary_size: int
+    pre_candidates: int
+    verified: int
+    candidates: int
+    memory_bytes: int
+
+
+class TopKJoin:
+    """The k most similar pairs of sets in a sliding window of a stream, exactly, at any moment.
+
+    Parameters
+    ----------
+    k
+        How many pairs.
+    window
+        A duration (``"1 hour"``, a ``timedelta``) for sets with datetimes, an integer for sets with integer times,
+        :func:`swoop.last` for the last n sets, or None: all sets.
+    similarity
+        ``"jaccard"``, ``"cosine"``, ``"dice"``, ``"overlap"``, ``"hamming"`` or a :class:`swoop.Similarity`.
+    two_streams
+        Join a left with a right stream: only pairs of one set of each count.
+    min_similarity
+        Pairs below this similarity do not count.
+    track_changes
+        Keep a feed of all changes of the top-k for :meth:`changes`.
+    algorithm
+        ``"swoop"``.
+
+    Examples
+    --------
+    >>> import swoop
+    >>> join = swoop.TopKJoin(k=2, window=10)
+    >>> join.insert(["win", "a", "free", "phone"], time=1)
+    >>> join.insert(["good", "morning"], time=2)
+    >>> join.insert(["win", "a", "free", "car"], time=3)
+    >>> join.topk()
+    TopK([Pair(similarity=0.6, newer=2, older=0, overlap=3, start=3, end=11)])
+    >>> join.advance(11)
+    >>> join.topk()
+    TopK([])
+    """
+
+    def __init__(
+        self,
+        k: int = 10,
+        window: Any = None,
+        similarity: str | Similarity = "jaccard",
+        *,
+        two_streams: bool = False,
+        min_similarity: float | None = None,
+        track_changes: bool = False,
+        algorithm: str = "swoop",
+    ) -> None:
+        if isinstance(k, bool) or not isinstance(k, int | np.integer):
+            raise InvalidType(f"k must be an integer, not {k!r}")
+        if k < 1:
+            raise InvalidArgument(f"k must be at least 1, not {k}")
+        if algorithm not in ALGORITHMS:
+            raise InvalidArgument(f"there is no algorithm {algorithm!r}: it must be one of {', '.join(ALGORITHMS)}")
+        self.k = int(k)
+        self.window = find_window(window)
+        self.similarity = find_similarity(similarity)
+        self.two_streams = bool(two_streams)
+        self.min_similarity = check_min_similarity(self.similarity, min_similarity)
+        self.track_changes = bool(track_changes)
+        self.algorithm = algorithm
+        self._clock = Clock(self.window)
+        self._ids = Ids()
+        self._feed = Feed()
+        self._engine = self._make_engine()
+
+    def _make_engine(self) -> Any:
+        from swoop.engine.engine import Engine, Settings
+
+        return Engine(
+            Settings(
+                k=self.k,
+                duration=self.window.length,
+                kind=self.similarity.kind,
+                function=self.similarity.address,
+                threshold=-np.inf if self.min_similarity is None else self.similarity.largest_key_below(self.min_similarity),
+                streams=2 if self.two_streams else 1,
+                tracking=self.track_changes,
+            )
+        )
+
+    def __repr__(self) -> str:
+        return (
+            f"<TopKJoin k={self.k} window={self.window} similarity={self.similarity.name} "
+            f"sets={self._engine.arrivals} in window={self._engine.arrivals - self._engine.oldest}>"
+        )
+
+    # arrivals
+
+    def insert(
+        self, tokens: Iterable[Any], time: Time | None = None, id: Id | None = None, stream: Stream | None = None
+    ) -> None:
+        """Let one set arrive.
+
+        Parameters
+        ----------
+        tokens
+            A collection of ``str``, ``bytes`` or ``int`` tokens. Repeated tokens count once; the string ``"1"`` and the integer
+            1 are different tokens. An empty set is legal and forms no pair.
+        time
+            A datetime or an integer, as the window demands, not before that of the last set. With :func:`swoop.last` and in an
+            unbounded window it may be left out.
+        id
+            How results call the set; by default its arrival number.
+        stream
+            ``"left"`` or ``"right"`` in a two-stream join.
+        """
+        found = read_set(tokens)
+        kind, ticks = self._clock.read(time)
+        name = read_id(id)
+        side = self._side(stream)
+        engine = self._engine
+        oldest = engine.oldest
+        tick = ticks if kind != "none" and self.window.kind != "count" else engine.arrivals
+        single = single_kind(found)
+        if single is not None:
+            engine.insert_one(tick, side, single[1], single[0])
+        else:
+            offsets, column = flatten([found])
+            sides = np.array([side], np.int8) if self.two_streams else NO_SIDES
+            engine.insert(np.array([tick], np.int64), offsets, column, sides)
+        self._clock.moved(kind, ticks)
+        self._ids.add(engine.arrivals, oldest, None if name is None else [name], 1)
+        self._arrived()
+
+    def _side(self, stream: Any) -> int:
+        if not self.two_streams:
+            if stream is not None:
+                raise InvalidArgument(f"stream={stream!r} was given, but this is not a two-stream join; use two_streams=True")
+            return 0
+        if stream not in ("left", "right"):
+            raise InvalidArgument(f"in a two-stream join, stream must be 'left' or 'right', not {stream!r}")
+        return 0 if stream == "left" else 1
+
+    def insert_many(
+        self,
+        data: Any,
+        tokens: str = "tokens",
+        time: str | None = "time",
+        id: str | None = None,
+        stream: str | None = None,
+    ) -> None:
+        """Let many sets arrive, in the order of the rows. Much faster than one at a time.
+
+        Parameters
+        ----------
+        data
+            An Arrow table or record batch, a pandas or Polars data frame, or a dict of columns. If one row cannot be used, the
+            error names it, and nothing is inserted.
+        tokens, time, id, stream
+            The names of the columns. ``time=None`` where sets have no times (:func:`swoop.last` and unbounded windows).
+
+        Examples
+        --------
+        >>> import swoop
+        >>> join = swoop.TopKJoin(k=1, window=None)
+        >>> join.insert_many({"tokens": [["a", "b"], ["a", "c"], ["a", "b", "c"]]}, time=None)
+        >>> join.topk()[0].overlap
+        2
+        """
+        from swoop.join import columns as cs
+
+        columns = cs.read_table(data)
+        offsets, column = cs.read_tokens(cs.find_column(columns, tokens, "tokens"), tokens)
+        lengths = {tokens: len(offsets) - 1}
+        ids: list[Any] | None = None
+        sides = NO_SIDES
+        if time is None:
+            self._clock.check_kind("none", None)
+            kind: Any = "none"
+            ticks = np.zeros(len(offsets) - 1, np.int64)
+        else:
+            kind, ticks = cs.read_times(cs.find_column(columns, time, "time"), time, self._clock)
+            lengths[time] = len(ticks)
+        if id is not None:
+            ids = cs.read_ids(cs.find_column(columns, id, "id"), id)
+            lengths[id] = len(ids)
+        if stream is not None and self.two_streams:
+            sides = cs.read_streams(cs.find_column(columns, stream, "stream"), stream)
+            lengths[stream] = len(sides)
+        elif stream is not None:
+            raise InvalidArgument(f"stream={stream!r} was given, but this is not a two-stream join; use two_streams=True")
+        elif self.two_streams:
+            raise InvalidData("in a two-stream join, name the column of 'left' and 'right' with stream=...")
+        if cs.check_lengths(lengths):
+            self._insert_columns(kind, ticks, offsets, column, sides, ids)
+
+    def _insert_columns(
+        self, kind: Any, ticks: np.ndarray, offsets: np.ndarray, tokens: Any, sides: np.ndarray, ids: list[Any] | None
+    ) -> None:
+        engine = self._engine
+        before, oldest = engine.arrivals, engine.oldest
+        untimed = kind == "none" or self.window.kind == "count"
+        times = np.arange(before, before + len(ticks)) if untimed else ticks
+        try:
+            engine.insert(times, offsets, tokens, sides)
+        finally:  # what has arrived has arrived, even if the bulk was interrupted
+            arrived = engine.arrivals - before
+            if arrived:
+                self._clock.moved(kind, int(ticks[arrived - 1]))
+                self._ids.add(engine.arrivals, oldest, ids, arrived)
+                self._arrived()
+
+    def _arrived(self) -> None:
+        if self.track_changes:
+            self._feed.take(self._engine, self._ids)
+        self._ids.forget(self._engine.oldest)
+
+    def advance(self, time: Time) -> None:
+        """Move the time on without an arrival: what has ended by then is gone.
+
+        A window of the last n sets does not move with time, so there only the time is checked.
+        """
+        kind, ticks = self._clock.read(time)
+        if kind == "none":
+            raise InvalidType("advance needs a time, not None")
+        if self.window.kind != "count":
+            self._engine.advance(ticks)
+        self._clock.moved(kind, ticks)
+        self._arrived()
+
+    # results
+
+    def topk(self) -> TopK:
+        """The most similar pairs now, at most k, in the total order. O(k), after what has arrived since is put in order."""
+        return make_topk(self._engine.topk(), self._ids, self._clock, self.similarity, self.two_streams)
+
+    def changes(self) -> Changes:
+        """Every change of the top-k since the last call, with its exact time; changes between arrivals included."""
+        if not self.track_changes:
+            raise InvalidArgument("the change feed is off; make the join with track_changes=True")
+        return self._feed.changes(self._clock, self.similarity, self.two_streams)
+
+    def explain(self, pair: Pair) -> Explanation:
+        """What the sets of a pair share and what only one of them has. Both must still be in the window."""
+        if not isinstance(pair, Pair) or pair.arrivals is None:
+            raise InvalidType(f"explain takes a pair from topk() or changes(), not {pair!r:.80}")
+        for arrival, name in zip(pair.arrivals, (pair.newer, pair.older), strict=True):
+            if not self._engine.oldest <= arrival < self._engine.arrivals:
+                raise NotInWindow(f"set {name!r} is not in the window any more, so its tokens are gone")
+        newer, older = (frozenset(self._engine.tokens_of(arrival).to_list()) for arrival in pair.arrivals)
+        return Explanation(pair, newer & older, newer - older, older - newer)
+
+    @property
+    def stats(self) -> Stats:
+        """Figures of the join so far."""
+        engine = self._engine
+        counters = engine.counters
+        return Stats(
+            sets=engine.arrivals,
+            window_size=engine.arrivals - engine.oldest,
+            stock_size=engine.stock_size,
+            vocabulary_size=engine.vocabulary_size,
+            pre_candidates=counters["pre_candidates"],
+            verified=counters["verified"],
+            candidates=counters["candidate_count"],
+            memory_bytes=engine.memory_bytes,
+        )
+
+    # keeping
+
+    def save(self, path: str | os.PathLike[str]) -> None:
+        """Write the join to a file, from which :meth:`load` makes one that goes on exactly like this one.
+
+        The file is written whole or not at all. Its format is described in ``docs/file-format.md``.
+        """
+        from swoop.join.storage import save
+
+        save(self, path)
+
+    @classmethod
+    def load(cls, path: str | os.PathLike[str], similarity: Similarity | None = None) -> Self:
+        """Make a join from a file that :meth:`save` has written.
+
+        A user-defined similarity cannot be saved and must be given again.
+        """
+        from swoop.join.storage import load
+
+        return load(cls, path, similarity)
+
+    def _check(self) -> None:
+        """Verify every invariant of the engine against brute force. Slow; for tests."""
+        from swoop.engine.check import check
+
+        check(self._engine)

@@ -1,0 +1,176 @@
+"""Results: pairs of sets, changes of the top-k, explanations, and sequences of them as data frames and tables."""
+
+from __future__ import annotations
+
+import html
+from collections.abc import Callable, Iterator, Sequence
+from dataclasses import dataclass, field
+from typing import TYPE_CHECKING, Any, Generic, Literal, TypeVar, overload
+
+from swoop.errors import InvalidArgument
+from swoop.times import Time
+
+if TYPE_CHECKING:
+    import pandas
+    import polars
+    import pyarrow
+
+Id = int | str | bytes
+Token = int | str | bytes
+Kind = Literal["enter", "outranked", "expired"]
+Stream = Literal["left", "right"]
+
+
+@dataclass(frozen=True, slots=True)
+class Pair:
+    """Two sets of the window and how similar they are.
+
+    Attributes
+    ----------
+    similarity
+        For hamming, minus the distance.
+    newer, older
+        The caller's ids of the set that arrived later and of the one that arrived earlier; by default arrival numbers from 0.
+    overlap
+        The number of common tokens.
+    start, end
+        The pair counts from the time of the newer set until the older one leaves the window; ``end`` is None if it never does.
+    """
+
+    similarity: float
+    newer: Id
+    older: Id
+    overlap: int
+    start: Time
+    end: Time | None
+    newer_stream: Stream | None = field(default=None, repr=False, compare=False)
+    arrivals: tuple[int, int] | None = field(default=None, repr=False, compare=False)
+
+    @property
+    def left(self) -> Id:
+        """The id of the set of the left stream, in a two-stream join."""
+        return self.newer if self._newer_stream() == "left" else self.older
+
+    @property
+    def right(self) -> Id:
+        """The id of the set of the right stream, in a two-stream join."""
+        return self.newer if self._newer_stream() == "right" else self.older
+
+    def _newer_stream(self) -> Stream:
+        if self.newer_stream is None:
+            raise InvalidArgument("left and right are known in a two-stream join only; use newer and older")
+        return self.newer_stream
+
+
+@dataclass(frozen=True, slots=True)
+class Change:
+    """A pair entered the top-k, or left it because it was outranked or because it expired."""
+
+    time: Time
+    kind: Kind
+    pair: Pair
+
+
+@dataclass(frozen=True, slots=True)
+class Explanation:
+    """Why two sets are similar: the tokens they share, and those that only one of them has."""
+
+    pair: Pair
+    shared: frozenset[Token]
+    only_newer: frozenset[Token]
+    only_older: frozenset[Token]
+
+    def _repr_html_(self) -> str:
+        rows = (("shared", self.shared), ("only newer", self.only_newer), ("only older", self.only_older))
+        return _html_table(("", "tokens"), [(name, " ".join(_in_order(tokens))) for name, tokens in rows])
+
+
+def _in_order(tokens: frozenset[Token]) -> list[str]:
+    return [str(token) for token in sorted(tokens, key=lambda token: (type(token).__name__, token))]
+
+
+Item = TypeVar("Item", Pair, Change)
+
+
+class Results(Sequence[Item], Generic[Item]):
+    """A sequence of results. Its items are made when they are looked at; ``to_...`` give the whole as a data frame."""
+
+    def __init__(self, size: int, make: Callable[[int], Item], columns: Callable[[], dict[str, Any]]) -> None:
+        self._size = size
+        self._make = make
+        self._columns = columns
+
+    def __len__(self) -> int:
+        return self._size
+
+    @overload
+    def __getitem__(self, index: int) -> Item: ...
+    @overload
+    def __getitem__(self, index: slice) -> list[Item]: ...
+    def __getitem__(self, index: int | slice) -> Item | list[Item]:
+        if isinstance(index, slice):
+            return [self._make(i) for i in range(*index.indices(self._size))]
+        if not -self._size <= index < self._size:
+            raise IndexError(f"index {index} of {self._size} results")
+        item: Item = self._make(index % self._size)
+        return item
+
+    def __iter__(self) -> Iterator[Item]:
+        return map(self._make, range(self._size))
+
+    def __eq__(self, other: object) -> bool:
+        return isinstance(other, Sequence) and len(self) == len(other) and all(a == b for a, b in zip(self, other, strict=True))
+
+    __hash__ = None  # type: ignore[assignment]
+
+    def __repr__(self) -> str:
+        shown = [repr(self._make(i)) for i in range(min(self._size, 10))]
+        rest = [f"... {self._size - 10} more"] if self._size > 10 else []
+        return f"{type(self).__name__}([" + ",\n ".join(shown + rest) + "])"
+
+    def to_arrow(self) -> pyarrow.Table:
+        """The results as an Arrow table, one row each."""
+        import pyarrow as pa
+
+        return pa.table(self._columns())
+
+    def to_pandas(self) -> pandas.DataFrame:
+        """The results as a pandas data frame. Needs pandas."""
+        frame: pandas.DataFrame = self.to_arrow().to_pandas()
+        return frame
+
+    def to_polars(self) -> polars.DataFrame:
+        """The results as a Polars data frame. Needs Polars."""
+        import polars as pl
+
+        frame = pl.from_arrow(self.to_arrow())
+        assert isinstance(frame, pl.DataFrame)
+        return frame
+
+    def _repr_html_(self) -> str:
+        table = self.to_arrow().slice(0, 100)
+        rows = [tuple(row.values()) for row in table.to_pylist()]
+        more = f"<p>... {self._size - 100} more</p>" if self._size > 100 else ""
+        return _html_table(tuple(table.column_names), rows) + more
+
+
+class TopK(Results[Pair]):
+    """The most similar pairs, in the total order: similarity and end time descending, then newer and older ascending."""
+
+
+class Changes(Results[Change]):
+    """Changes of the top-k, in the order in which they happened."""
+
+
+def _html_table(header: tuple[str, ...], rows: Sequence[tuple[Any, ...]]) -> str:
+    def cells(values: tuple[Any, ...], tag: str) -> str:
+        return "".join(f"<{tag}>{html.escape(_cell(value))}</{tag}>" for value in values)
+
+    body = "".join(f"<tr>{cells(row, 'td')}</tr>" for row in rows)
+    return f"<table><thead><tr>{cells(header, 'th')}</tr></thead><tbody>{body}</tbody></table>"
+
+
+def _cell(value: Any) -> str:
+    if value is None:
+        return ""
+    return f"{value:.4g}" if isinstance(value, float) else str(value)

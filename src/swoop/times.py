@@ -1,0 +1,212 @@
+"""Windows and clocks: durations and points in time, as integers.
+
+Inside, time is a number of ticks: microseconds since 1970 for datetimes, the number itself for integers, the arrival number for
+count windows.
+"""
+
+from __future__ import annotations
+
+import datetime as dt
+import re
+from dataclasses import dataclass
+from fractions import Fraction
+from typing import Any, Literal
+
+from swoop.errors import InvalidArgument, InvalidTime, InvalidType
+
+Time = int | dt.datetime
+LATEST = 2**62  # ticks beyond this could overflow
+
+EPOCH = dt.datetime(1970, 1, 1)
+EPOCH_UTC = dt.datetime(1970, 1, 1, tzinfo=dt.UTC)
+MICROSECOND = dt.timedelta(microseconds=1)
+
+_UNITS: dict[str, int] = {}
+for _ticks, _names in (
+    (1, "us µs microsecond microseconds"),
+    (1_000, "ms millisecond milliseconds"),
+    (1_000_000, "s sec secs second seconds"),
+    (60_000_000, "m min mins minute minutes"),
+    (3_600_000_000, "h hour hours"),
+    (86_400_000_000, "d day days"),
+    (604_800_000_000, "w week weeks"),
+):
+    for _name in _names.split():
+        _UNITS[_name] = _ticks
+
+WindowKind = Literal["duration", "integer", "count", "unbounded"]
+
+
+@dataclass(frozen=True)
+class Window:
+    """A sliding window: how it counts, and its length in ticks (0: unbounded)."""
+
+    kind: WindowKind
+    length: int
+
+    def __str__(self) -> str:
+        if self.kind == "duration":
+            return str(dt.timedelta(microseconds=self.length))
+        return {"integer": str(self.length), "count": f"last({self.length})", "unbounded": "None"}[self.kind]
+
+
+def last(n: int) -> Window:
+    """A window of the last n sets, whatever their times.
+
+    >>> print(last(1000))
+    last(1000)
+    """
+    if isinstance(n, bool) or not isinstance(n, int):
+        raise InvalidType(f"last(n) takes a number of sets, not {n!r}")
+    if not 1 <= n < LATEST:
+        raise InvalidArgument(f"last(n) takes a number of sets of at least 1, not {n}")
+    return Window("count", n)
+
+
+def find_window(window: Any) -> Window:
+    """The window that the caller means.
+
+    >>> find_window("90 s").length, find_window("1 hour 30 min").length, find_window(500).kind
+    (90000000, 5400000000, 'integer')
+    """
+    if window is None:
+        return Window("unbounded", 0)
+    if isinstance(window, Window):
+        return window
+    if isinstance(window, str):
+        length, kind = _parse_duration(window), "duration"
+    elif isinstance(window, dt.timedelta):
+        length, kind = window // MICROSECOND, "duration"
+    elif isinstance(window, int) and not isinstance(window, bool):
+        length, kind = window, "integer"
+    else:
+        raise InvalidType(
+            f"a window is a duration such as '1 hour' or a timedelta, an integer, swoop.last(n) or None, not {window!r}"
+        )
+    if length <= 0:
+        raise InvalidArgument(f"a window must be longer than 0, got {window!r}; use None for an unbounded window")
+    if length >= LATEST:
+        raise InvalidArgument(f"a window of {window!r} is too long; use None for an unbounded window")
+    return Window("duration" if kind == "duration" else "integer", length)
+
+
+def _parse_duration(text: str) -> int:
+    parts = re.findall(r"([0-9]+(?:\.[0-9]+)?)\s*([^\W\d_]+)", text)
+    if not parts or re.sub(r"\s+", "", text) != "".join(number + unit for number, unit in parts):
+        raise InvalidArgument(f"cannot read the window {text!r}; write for example '90 s', '1 hour' or '7 days'")
+    total = Fraction(0)
+    for number, unit in parts:
+        if unit.lower() not in _UNITS:
+            raise InvalidArgument(f"unknown unit {unit!r} in the window {text!r}; use us, ms, s, min, hours, days or weeks")
+        total += Fraction(number) * _UNITS[unit.lower()]
+    if total.denominator != 1:
+        raise InvalidArgument(f"the window {text!r} is not a whole number of microseconds")
+    return int(total)
+
+
+TimeKind = Literal["integer", "naive", "aware", "none"]
+
+_DESCRIBED: dict[TimeKind, str] = {
+    "integer": "integers",
+    "naive": "datetimes without a time zone",
+    "aware": "datetimes with a time zone",
+    "none": "left out",
+}
+
+
+class Clock:
+    """Turns the caller's times into ticks and back, and makes sure that they are all of one kind.
+
+    Attributes
+    ----------
+    kind
+        The kind of the times so far; None before the first.
+    now
+        Ticks of the latest time; None before the first.
+    """
+
+    def __init__(self, window: Window) -> None:
+        self.window = window
+        self.kind: TimeKind | None = None
+        self.now: int | None = None
+
+    def read(self, time: Any) -> tuple[TimeKind, int]:
+        """The kind and the ticks of a time, which must go with the times and the window given before. Changes nothing."""
+        kind, ticks = _read_time(time)
+        self.check_kind(kind, time)
+        if self.now is not None and ticks < self.now:
+            raise InvalidTime(
+                f"time goes backwards: {time!r} comes after {self.time(self.now)!r}; insert sets in the order of their times"
+            )
+        return kind, ticks
+
+    def check_kind(self, kind: TimeKind, given: Any) -> None:
+        window = self.window.kind
+        if kind == "none" and window in ("duration", "integer"):
+            raise InvalidTime("a time is needed: the window is a duration, and None was given")
+        if window == "duration" and kind == "integer":
+            raise InvalidTime(f"the window is a duration, so times are datetimes; got {given!r}. Use an integer window")
+        if window == "integer" and kind in ("naive", "aware"):
+            raise InvalidTime(
+                f"the window is the integer {self.window.length}, so times are integers; got {given!r}. "
+                "Use a window such as '1 hour'"
+            )
+        if self.kind is not None and kind != self.kind:
+            raise InvalidTime(f"times were {_DESCRIBED[self.kind]} so far, but now {given!r} was given; do not mix them")
+
+    def moved(self, kind: TimeKind, ticks: int) -> None:
+        """Take note of a time that was read and used."""
+        self.kind = kind
+        self.now = ticks
+
+    def time(self, ticks: int) -> Time:
+        """The caller's time for ticks of the clock."""
+        if self.kind == "naive":
+            return EPOCH + dt.timedelta(microseconds=ticks)
+        if self.kind == "aware":
+            return EPOCH_UTC + dt.timedelta(microseconds=ticks)
+        return ticks
+
+    def result_time(self, ticks: int) -> Time:
+        """The time of a result: in a count window arrival numbers, whatever times the sets have."""
+        return ticks if self.window.kind == "count" else self.time(ticks)
+
+
+def _read_time(time: Any) -> tuple[TimeKind, int]:
+    if type(time) is int:
+        return "integer", check_ticks(time, time)
+    if time is None:
+        return "none", 0
+    if isinstance(time, dt.datetime):
+        if time != time:  # pandas.NaT
+            raise InvalidTime(f"a time is missing: {time!r} was given")
+        if getattr(time, "nanosecond", 0):
+            raise InvalidTime(f"{time!r} is finer than a microsecond; round it first")
+        if time.tzinfo is None:
+            return "naive", (time - EPOCH) // MICROSECOND
+        return "aware", (time - EPOCH_UTC) // MICROSECOND
+    if isinstance(time, bool):
+        raise InvalidTime(f"a time is a datetime or an integer, not {time!r}")
+    if hasattr(time, "dtype") and getattr(time, "ndim", 1) == 0:  # a scalar of numpy
+        if time.dtype.kind in "iu":
+            return "integer", check_ticks(int(time), time)
+        if time.dtype.kind == "M":
+            return "naive", _read_datetime64(time)
+    if time != time:
+        raise InvalidTime(f"a time is missing: {time!r} was given")
+    raise InvalidTime(f"a time is a datetime or an integer, not {time!r} of type {type(time).__name__}")
+
+
+def _read_datetime64(time: Any) -> int:
+    if time != time:
+        raise InvalidTime(f"a time is missing: {time!r} was given")
+    ticks = time.astype("datetime64[us]")
+    if ticks != time:
+        raise InvalidTime(f"{time!r} is finer than a microsecond; round it first")
+    return check_ticks(int(ticks.astype("int64")), time)
+
+
+def check_ticks(ticks: int, time: Any) -> int:
+    if not -LATEST < ticks < LATEST:
+        raise InvalidTime(f"the time {time!r} is out of range: times must be below 2**62 in size")
+    return ticks

@@ -1,0 +1,29 @@
+"""Compiling ahead of time, for those who do not want to wait at the first set."""
+
+from __future__ import annotations
+
+import sys
+import time
+
+
+def warmup(*, quiet: bool = False) -> float:
+    """Compile every kernel that a join needs, or load it from the cache, and say so. Returns the seconds it took.
+
+    >>> import swoop
+    >>> swoop.warmup(quiet=True) > 0
+    True
+    """
+    from swoop.join.topk_join import TopKJoin
+
+    start = time.perf_counter()
+    join = TopKJoin(k=1, window=1, track_changes=True)
+    join.insert(["a", b"a"], 0)
+    join.insert([1, 2], 0)
+    join.insert_many({"tokens": [[1, 2]], "time": [0]})
+    join.advance(1)
+    join.topk()
+    join.changes()
+    seconds = time.perf_counter() - start
+    if not quiet:
+        print(f"swoop: the engine is compiled and ready ({seconds:.1f} s)", file=sys.stderr)
+    return seconds
