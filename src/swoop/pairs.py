@@ -97,7 +97,7 @@ class Results(Sequence[Item], Generic[Item]):
 
     def __init__(self, size: int, make: Callable[[int], Item], columns: Callable[[], dict[str, Any]]) -> None:
         self._size = size
-        self._make = make
+        self._make: Callable[[int], Any] = make
         self._columns = columns
 
     def __len__(self) -> int:

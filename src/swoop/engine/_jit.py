@@ -105,6 +105,8 @@ class _KernelCache(caching.FunctionCache):  # type: ignore[misc]
             found = super().load_overload(signature, target_context)
         except Exception:  # a cache that cannot be read, whatever is in it, is as good as none
             found = None
+            with suppress(OSError):
+                self.flush()
         if found is None:
             _show_notice()
         return found

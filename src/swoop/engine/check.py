@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from fractions import Fraction
 from itertools import pairwise
 from typing import TYPE_CHECKING, Any
 
@@ -122,8 +123,10 @@ def _all_pairs(engine: Engine, sets: dict[int, list[int]]) -> list[Any]:
                 continue
             key = _key(engine, len(members[newer]), len(members[older]), overlap)
             if key > settings.threshold:
-                found.append((key, newer, older, int(arrays["ring"]["group"][older & mask]), overlap))
-    return sorted(found, key=lambda p: (-p[0], -p[3], p[1], p[2]))
+                exact = Fraction(overlap**2, len(members[newer]) * len(members[older])) if settings.kind == COSINE else key
+                group = int(arrays["ring"]["group"][older & mask])
+                found.append(((-exact, -group, newer, older), (key, newer, older, group, overlap)))
+    return [pair for _, pair in sorted(found)]
 
 
 def _key(engine: Engine, l: int, m: int, o: int) -> float:

@@ -11,11 +11,19 @@ import pyarrow.compute as pc
 
 from swoop.engine.rank import MAX_SET_SIZE
 from swoop.engine.tokens import Texts, Tokens
-from swoop.errors import InvalidData, InvalidType, SwoopError
+from swoop.errors import InvalidData, InvalidTime, InvalidType, SwoopError
 from swoop.join.tokens import flatten, read_set
 from swoop.times import LATEST, Clock, TimeKind
 
 Columns = Mapping[str, Any]
+
+_LISTS = (
+    pa.types.is_list,
+    pa.types.is_large_list,
+    pa.types.is_fixed_size_list,
+    pa.types.is_list_view,
+    pa.types.is_large_list_view,
+)
 
 
 def read_table(data: Any) -> Columns:
@@ -84,28 +92,24 @@ def read_tokens(column: Any, name: str) -> tuple[np.ndarray, Tokens]:
     if isinstance(column, Sequence) and not isinstance(column, str | bytes):
         return _read_python_sets(column, name)
     array = as_array(column, name, "lists of tokens")
-    if pa.types.is_null(array.type):
-        _refuse_nulls(array, name, "there is no set, but null")
-    if pa.types.is_fixed_size_list(array.type) or pa.types.is_list_view(array.type) or pa.types.is_large_list_view(array.type):
-        array = array.cast(pa.large_list(array.type.value_type))
-    if not (pa.types.is_list(array.type) or pa.types.is_large_list(array.type)):
+    _refuse_nulls(array, name, "there is no set, but null")
+    if not any(is_list(array.type) for is_list in _LISTS):
         if isinstance(column, np.ndarray) and column.dtype == object:
             return _read_python_sets(list(column), name)
         raise InvalidData(
             f"column {name!r} has type {array.type}; the tokens of a set are a list of strings, binary values or integers"
         )
-    _refuse_nulls(array, name, "there is no set, but null")
-    offsets = array.offsets.to_numpy().astype(np.int64)
-    sizes = np.diff(offsets)
+    sizes = pc.list_value_length(array).to_numpy()
     if sizes.size and sizes.max() > MAX_SET_SIZE:
         row = int(sizes.argmax())
         raise _refuse_row(name, row, f"the set has {sizes[row]} tokens, and {MAX_SET_SIZE} is the most there can be")
-    values = array.values.slice(offsets[0], offsets[-1] - offsets[0]) if len(array) else array.values.slice(0, 0)
-    offsets -= offsets[0] if offsets.size else 0
+    offsets = np.zeros(len(array) + 1, np.int64)
+    np.cumsum(sizes, out=offsets[1:])
+    values = array.flatten()
     if values.null_count:
         place = int(np.flatnonzero(values.is_null().to_numpy(zero_copy_only=False))[0])
         raise _refuse_row(name, int(np.searchsorted(offsets, place, side="right")) - 1, "a token is null")
-    return offsets if len(array) else np.zeros(1, np.int64), _read_values(values, name)
+    return offsets, _read_values(values, name)
 
 
 def _read_python_sets(column: Sequence[Any], name: str) -> tuple[np.ndarray, Tokens]:
@@ -173,7 +177,10 @@ def read_times(column: Any, name: str, clock: Clock) -> tuple[TimeKind, np.ndarr
     else:
         raise InvalidData(f"column {name!r} has type {array.type}; times are timestamps or integers. Convert it first")
     if len(ticks):
-        clock.check_kind(kind, array[0].as_py() if kind == "integer" else f"a column of {array.type}")
+        try:
+            clock.check_kind(kind, array[0].as_py())
+        except InvalidTime as error:
+            raise _refuse_row(name, 0, str(error)) from error
     out_of_range = np.flatnonzero(np.abs(ticks) >= LATEST)
     if out_of_range.size:
         raise _refuse_row(name, int(out_of_range[0]), "the time is out of range")

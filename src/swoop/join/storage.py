@@ -137,20 +137,9 @@ def load(cls: type[Join], path: str | os.PathLike[str], similarity: Similarity |
             changes = pa.ipc.open_stream(archive.read(_CHANGES)).read_all()
         join = _make(cls, settings, similarity)
         _restore(join, settings, window, changes)
-    except InvalidFile:
+    except (InvalidFile, FileNotFoundError, PermissionError, IsADirectoryError):
         raise
-    except (
-        OSError,
-        zipfile.BadZipFile,
-        pa.ArrowException,
-        ValueError,
-        KeyError,
-        TypeError,
-        EOFError,
-        NotImplementedError,
-    ) as error:
-        if isinstance(error, OSError) and error.errno is not None:
-            raise
+    except Exception as error:  # whatever is wrong with the bytes, it is the file's fault
         raise InvalidFile(f"{os.fspath(path)!r} is not a saved join, or it is damaged: {error}") from error
     return join
 

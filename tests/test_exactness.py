@@ -1,0 +1,165 @@
+"""The judge: every way to run gives the ordered result of brute force, at every moment."""
+
+from __future__ import annotations
+
+import tempfile
+from pathlib import Path
+from typing import Any
+
+from hypothesis import given, settings
+from hypothesis import strategies as st
+from hypothesis.stateful import RuleBasedStateMachine, initialize, precondition, rule
+
+import swoop
+from swoop import oracle
+from swoop.oracle import Record
+from tests.histories import SIMILARITIES, TOKEN_TYPES, History, histories, insert, replay, thresholds, windows
+
+
+@settings(max_examples=1500)
+@given(histories())
+def test_same_as_brute_force_after_every_arrival(history: History) -> None:
+    """With every invariant of the engine checked after each step."""
+    join = history.join()
+    for arrived, record in enumerate(history.records, 1):
+        insert(join, [record])
+        assert list(join.topk()) == oracle.topk(history.records[:arrived], **history.options)
+        join._check()
+
+
+@settings(max_examples=1000)
+@given(histories(), st.integers(0, 50))
+def test_bulks_and_reads_at_any_moment(history: History, later: int) -> None:
+    """Looked at only now and then, so that pairs wait to be settled, and expire while they wait."""
+    join = history.join()
+    arrived = 0
+    for number, step in enumerate(history.steps):
+        part = history.records[arrived : arrived + step]
+        if part:
+            insert(join, part)
+        arrived += len(part)
+        if number % 3 == 2:
+            assert list(join.topk()) == oracle.topk(history.records[:arrived], **history.options)
+            join._check()
+    if history.records and not isinstance(history.options["window"], swoop.times.Window):
+        now = history.records[-1].time + later
+        join.advance(now)
+        assert list(join.topk()) == oracle.topk(history.records, **history.options, now=now)
+        join._check()
+
+
+@settings(max_examples=1000)
+@given(histories(), st.integers(0, 50))
+def test_change_feed(history: History, later: int) -> None:
+    """Equal to brute force, change by change; and replayed from nothing it yields the top-k at every moment."""
+    join = history.join(track_changes=True)
+    feed: list[Any] = []
+    arrived = 0
+    for step in history.steps:
+        part = history.records[arrived : arrived + step]
+        if not part:
+            break
+        insert(join, part)
+        arrived += len(part)
+        feed.extend(join.changes())
+        assert replay(feed) == set(join.topk())
+        join._check()
+    assert feed == oracle.changes(history.records, **history.options)
+    if history.records and not isinstance(history.options["window"], swoop.times.Window):
+        now = history.records[-1].time + later
+        join.advance(now)
+        feed.extend(join.changes())
+        assert feed == oracle.changes(history.records, **history.options, now=now)
+        assert replay(feed) == set(join.topk())
+
+
+@settings(max_examples=200)
+@given(histories())
+def test_stock_is_the_minimal_stock(history: History) -> None:
+    join = history.join()
+    for record in history.records:
+        insert(join, [record])
+    assert join.stats.stock_size == len(oracle.stock(history.records, **history.options))
+
+
+class AnyActions(RuleBasedStateMachine):
+    """Insertions, bulks, time, saving and loading in any order; the oracle is asked after each."""
+
+    @initialize(
+        data=st.data(), similarity=st.sampled_from(SIMILARITIES), two_streams=st.booleans(), k=st.sampled_from([1, 2, 4, 50])
+    )
+    def start(self, data: st.DataObject, similarity: str, two_streams: bool, k: int) -> None:
+        self.options = {
+            "k": k,
+            "window": data.draw(windows()),
+            "similarity": similarity,
+            "two_streams": two_streams,
+            "min_similarity": data.draw(thresholds(similarity)),
+        }
+        self.join = swoop.TopKJoin(**self.options, track_changes=True)
+        self.token_type = data.draw(TOKEN_TYPES)
+        self.records: list[Record] = []
+        self.now = 0
+        self.feed: list[Any] = []
+
+    def record(self, data: st.DataObject) -> Record:
+        tokens = data.draw(st.lists(st.integers(0, 7).map(self.token_type), max_size=6))
+        self.now += data.draw(st.sampled_from([0, 0, 1, 2, 9]))
+        stream = data.draw(st.sampled_from(["left", "right"])) if self.join.two_streams else None
+        identifier = data.draw(st.none() | st.sampled_from([7, "seven", b"seven"]))
+        return Record(tokens, self.now, identifier, stream)
+
+    @rule(data=st.data())
+    def insert_one(self, data: st.DataObject) -> None:
+        self.records.append(self.record(data))
+        insert(self.join, self.records[-1:])
+        self.judge()
+
+    @rule(data=st.data(), size=st.integers(2, 6))
+    def insert_bulk(self, data: st.DataObject, size: int) -> None:
+        part = [self.record(data) for _ in range(size)]
+        kinds = {type(record.id) for record in part} - {type(None)}
+        if len(kinds) > 1:  # a column has one type
+            part = [Record(record.tokens, record.time, None, record.stream) for record in part]
+        self.records += part
+        insert(self.join, part)
+        self.judge()
+
+    @precondition(lambda self: self.records)
+    @rule(step=st.sampled_from([0, 1, 5, 40]))
+    def advance(self, step: int) -> None:
+        self.now += step
+        self.join.advance(self.now)
+        self.judge()
+
+    @rule()
+    def save_and_load(self) -> None:
+        with tempfile.TemporaryDirectory() as folder:
+            path = Path(folder) / "join"
+            self.join.save(path)
+            before = self.join.stats
+            self.join = swoop.TopKJoin.load(path)
+        after = self.join.stats
+        assert (before.sets, before.window_size, before.stock_size, before.pre_candidates) == (
+            after.sets,
+            after.window_size,
+            after.stock_size,
+            after.pre_candidates,
+        )
+        self.judge()
+
+    @rule()
+    def shrink(self) -> None:
+        self.join._engine.shrink()
+        self.judge()
+
+    def judge(self) -> None:
+        now = self.now if self.records else None
+        assert list(self.join.topk()) == oracle.topk(self.records, **self.options, now=now)
+        self.feed.extend(self.join.changes())
+        assert self.feed == oracle.changes(self.records, **self.options, now=now)
+        self.join._check()
+
+
+TestAnyActions = AnyActions.TestCase
+TestAnyActions.settings = settings(max_examples=150, stateful_step_count=15)

@@ -1,0 +1,93 @@
+"""Built-in and user-defined similarities."""
+
+from __future__ import annotations
+
+import math
+from typing import Any
+
+import pytest
+from hypothesis import given, settings
+
+import swoop
+from swoop import oracle
+from swoop.errors import IllBehavedSimilarity, InvalidArgument, InvalidType
+from swoop.similarity import BUILT_IN
+from tests.histories import History, histories, insert
+
+
+def tversky(len_r: int, len_s: int, overlap: int) -> float:
+    return overlap / (overlap + 0.7 * (len_r + len_s - 2 * overlap)) if overlap else 0.0
+
+
+def share_of_the_larger(len_r: int, len_s: int, overlap: int) -> float:
+    return overlap / max(len_r, len_s)
+
+
+def large_numbers(len_r: int, len_s: int, overlap: int) -> float:
+    return 1000.0 * overlap / math.sqrt(float(len_r + len_s))
+
+
+USER_DEFINED = [swoop.Similarity(f) for f in (tversky, share_of_the_larger, large_numbers)]
+
+
+@pytest.mark.parametrize("similarity", USER_DEFINED)
+@settings(max_examples=100)
+@given(history=histories())
+def test_user_defined_similarities_are_exact(similarity: swoop.Similarity, history: History) -> None:
+    options = {**history.options, "similarity": similarity, "min_similarity": None}
+    join = swoop.TopKJoin(**options, track_changes=True)
+    for arrived, record in enumerate(history.records, 1):
+        insert(join, [record])
+        assert list(join.topk()) == oracle.topk(history.records[:arrived], **options)
+        join._check()
+    assert join.changes() == oracle.changes(history.records, **options)
+
+
+@pytest.mark.parametrize(
+    ("function", "message"),
+    [
+        (lambda r, s, o: o / r, r"must be symmetric, but f\(1, 2, 1\) = 1.0 and f\(2, 1, 1\) = 0.5"),
+        (lambda r, s, o: 1.0 + o, r"must be 0 for sets without a common token, but f\(1, 1, 0\) = 1.0"),
+        (lambda r, s, o: -1.0 * o, r"must not fall with a growing overlap, but f\(1, 1, 0\) = -?0.0 and f\(1, 1, 1\) = -1.0"),
+        (lambda r, s, o: o * (r + s), r"must not rise with the other set's size, but f\(1, 1, 1\) = 2.0 and f\(1, 2, 1\)"),
+        (lambda r, s, o: o / (r * s) ** 2, r"must not fall when a subset grows, but f\(2, 1, 1\) = 0.25 and f\(2, 2, 2\)"),
+        (lambda r, s, o: o / (o - o), "must be finite"),
+    ],
+)
+def test_ill_behaved_functions_are_refused_with_the_place(function: Any, message: str) -> None:
+    with pytest.raises(IllBehavedSimilarity, match=message):
+        swoop.Similarity(function)
+
+
+def test_functions_that_cannot_be_compiled() -> None:
+    with pytest.raises(InvalidArgument, match="similarity 'strange' cannot be compiled; use numbers"):
+        swoop.Similarity(lambda r, s, o: {"a": o}["a"] + str(r), name="strange")
+    with pytest.raises(InvalidType, match="a similarity is made from a function"):
+        swoop.Similarity(3)  # type: ignore[arg-type]
+
+
+def test_names() -> None:
+    assert repr(USER_DEFINED[0]) == "<similarity 'tversky'>"
+    assert {name: round(s(4, 9, 3), 3) for name, s in BUILT_IN.items()} == {
+        "jaccard": 0.3,
+        "cosine": 0.5,
+        "dice": 0.462,
+        "overlap": 3.0,
+        "hamming": -7.0,
+    }
+    assert BUILT_IN["jaccard"].address == 0
+
+
+@pytest.mark.parametrize("name", list(BUILT_IN))
+def test_a_threshold_is_inclusive(name: str) -> None:
+    """A pair whose similarity is shown as the threshold counts, for every shape."""
+    similarity = BUILT_IN[name]
+    for r in range(1, 12):
+        for s in range(1, 12):
+            for o in range(1, min(r, s) + 1):
+                shown = similarity(r, s, o)
+                key = shown if name != "cosine" else o * o / (r * s)
+                below = similarity.largest_key_below(shown)
+                assert below < key
+                assert similarity.shown(math.nextafter(below, math.inf)) >= shown
+    assert BUILT_IN["cosine"].largest_key_below(0.0) == -math.inf
