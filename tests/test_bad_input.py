@@ -253,7 +253,7 @@ def test_a_bad_row_in_arrow() -> None:
     join = filled()
     sets = [["a"]] * 600
     for bad, message in ((None, "row 500: there is no set, but null"), ([None], "row 500: a token is null")):
-        table = pa.table({"tokens": pa.array(sets[:500] + [bad] + sets[501:]), "time": BULK["time"]})
+        table = pa.table({"tokens": pa.array([*sets[:500], bad, *sets[501:]]), "time": BULK["time"]})
         refuses(join, InvalidData, message, lambda table=table: join.insert_many(table))  # type: ignore[misc]
         part = pa.table({"tokens": pa.array([["x"]] * 7 + sets[:500] + [bad]), "time": [1] * 7 + BULK["time"][:501]})
         refuses(join, InvalidData, message, lambda part=part: join.insert_many(part.slice(7)))  # type: ignore[misc]

@@ -1,0 +1,163 @@
+"""Run the benchmarks and write the report.
+
+Examples
+--------
+    python -m swoop.bench                        all streams, about five minutes
+    python -m swoop.bench --sets 20000           a quick look
+    python -m swoop.bench --peer ./swoop_paper   in turns with a C++ program that reads the same streams
+"""
+
+from __future__ import annotations
+
+import argparse
+import platform
+import subprocess
+import sys
+import tempfile
+from pathlib import Path
+
+import numba
+import numpy as np
+
+from swoop.bench import measure
+from swoop.bench.streams import SHAPES, Stream, generate
+
+HEADER = """\
+# Performance
+
+Made by `make bench`; do not edit by hand.
+
+Commit {commit}, {machine}. One core.
+
+Rates are sets per second of CPU time, best of {rounds} rounds, from an Arrow table with integer tokens to the final top-k: reading
+the table, the vocabulary and everything else included. The streams are synthetic, shaped like those of the paper
+(`swoop.bench.streams`).
+
+The peer is the paper's algorithm as published, in C++ (Boost multi-index, linked lists), run in turns with Swoop on the same
+streams; its rates leave out loading. `make bench BENCH="--peer PROGRAM"` runs any program that takes
+`swoop FILE --k K --window MICROSECONDS` and prints JSON with `sets_per_cpu_s` and `rss_peak_mb`; `Stream.save` describes the file.
+"""
+
+ENDLESS = """\
+An endless stream of which 70 % of the tokens are new, window of the last 10,000 sets; memory of the engine after so many windows:
+"""
+
+
+def main() -> None:
+    parser = argparse.ArgumentParser(
+        prog="python -m swoop.bench", description=__doc__, formatter_class=argparse.RawTextHelpFormatter
+    )
+    parser.add_argument("--sets", type=int, default=300_000, help="sets per stream (enron: a fifteenth)")
+    parser.add_argument("--large-k-sets", type=int, default=100_000, help="sets per stream at k = 1000 (enron: a fifth)")
+    parser.add_argument("--rounds", type=int, default=3, help="rounds, of which the best counts")
+    parser.add_argument("--peer", help="a program that runs the paper's algorithm on a saved stream and prints JSON")
+    parser.add_argument("--streams", type=Path, help="a folder of saved streams to use instead of generated ones")
+    parser.add_argument("--out", type=Path, default=Path("docs/performance.md"), help="the report")
+    arguments = parser.parse_args()
+
+    with tempfile.TemporaryDirectory() as folder:
+        lines = report(arguments, Path(folder))
+    arguments.out.write_text("\n".join(lines) + "\n")
+    say(f"written: {arguments.out}")
+
+
+def say(text: str) -> None:
+    print(text, file=sys.stderr, flush=True)
+
+
+def load(name: str, sets: int, arguments: argparse.Namespace) -> Stream:
+    if arguments.streams:
+        whole = Stream.load(arguments.streams / f"{name}.bin")
+        sets = min(sets, len(whole))
+        return Stream(name, whole.times[:sets], whole.offsets[: sets + 1], whole.tokens[: whole.offsets[sets]])
+    say(f"generating {name}, {sets} sets")
+    return generate(name, sets)
+
+
+def report(arguments: argparse.Namespace, folder: Path) -> list[str]:
+    lines = header(arguments)
+    for k, total, windows in (
+        (10, arguments.sets, [100, 1000, 10_000, 100_000]),
+        (1000, arguments.large_k_sets, [1000, 10_000]),
+    ):
+        lines += ["", f"## Set rate, k = {k}", ""]
+        lines += ["| stream | sets | average window | sets/s | peer, sets/s | times the peer | bytes per set in the window |"]
+        lines += ["|---|--:|--:|--:|--:|--:|--:|"]
+        for name in SHAPES:
+            stream = load(name, total // (15 if k == 10 else 5) if name == "enron" else total, arguments)
+            rows = measure.rates(
+                stream, [w for w in windows if 2 * w < len(stream)], k, arguments.rounds, arguments.peer, folder
+            )
+            for r in rows:
+                peer, ratio = (f"{r.peer:,.0f}", f"{r.swoop / r.peer:.1f}") if r.peer else ("", "")
+                lines.append(
+                    f"| {r.stream} | {r.sets:,} | {r.window:,} | {r.swoop:,.0f} | {peer} | {ratio} | {r.memory_per_set:,.0f} |"
+                )
+                say(lines[-1])
+    return lines + memory(arguments) + latency(arguments)
+
+
+def header(arguments: argparse.Namespace) -> list[str]:
+    commit = subprocess.run(
+        ["git", "rev-parse", "--short", "HEAD"],  # noqa: S607
+        capture_output=True, text=True, check=False,
+    ).stdout.strip()  # fmt: skip
+    model = next((line.split(":")[1].strip() for line in _cpuinfo() if line.startswith("model name")), platform.processor())
+    machine = f"{model}, Python {platform.python_version()}, Numba {numba.__version__}, NumPy {np.__version__}"
+    return HEADER.format(commit=commit or "unknown", machine=machine, rounds=arguments.rounds).splitlines()
+
+
+def _cpuinfo() -> list[str]:
+    path = Path("/proc/cpuinfo")
+    return path.read_text().splitlines() if path.exists() else []
+
+
+def memory(arguments: argparse.Namespace) -> list[str]:
+    say("memory")
+    stream = load("tweet", arguments.sets, arguments)
+    window = min(100_000, len(stream) // 3)
+    resident = measure.resident_bytes_per_set(stream, window)
+    curve = measure.endless()
+    largest = max(curve)
+    bars = [f"    {n / 2:4.1f}  {'#' * round(50 * size / largest):50} {size / 1e6:5.1f} MB" for n, size in enumerate(curve, 1)]
+    return [
+        "",
+        "## Memory",
+        "",
+        f"Tweet shape, average window {window:,}: the process grows by {resident:,.0f} bytes per set in the window.",
+        "",
+        ENDLESS,
+        *bars,
+    ]
+
+
+def latency(arguments: argparse.Namespace) -> list[str]:
+    say("single insertions, change feed, strings, start")
+    stream = load("tweet", min(arguments.sets, 100_000), arguments)
+    window = min(10_000, len(stream) // 3)
+    single, bulk = measure.single_insertion(stream, window)
+    cost = measure.feed_cost(stream, window, arguments.rounds)
+    strings = max(
+        measure.run(measure.as_table(stream, texts=True), stream.window_for(window), 10)[0] for _ in range(arguments.rounds)
+    )
+    cold, warm = measure.start_times()
+    return [
+        "",
+        "## One set at a time, strings, start",
+        "",
+        f"Tweet shape, window {window:,}, k = 10.",
+        "",
+        "| what | figure |",
+        "|---|--:|",
+        f"| one `insert` from Python, median | {single:.1f} µs |",
+        f"| one set of a bulk, mean | {bulk:.1f} µs |",
+        f"| one `insert` beyond the algorithm's own work | {single - bulk:.1f} µs |",
+        f"| bulk with string tokens, from Arrow | {strings:,.0f} sets/s |",
+        f"| cost of the change feed | {100 * cost:.0f} % |",
+        f"| start of a process to its first result, warm cache | {warm:.2f} s |",
+        f"| the same with the first compile | {cold:.1f} s |",
+    ]
+
+
+if __name__ == "__main__":
+    main()

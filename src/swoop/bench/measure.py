@@ -1,0 +1,155 @@
+"""Measurements: rates in sets per second of CPU time, best of several rounds, in turns with a peer where there is one."""
+
+from __future__ import annotations
+
+import json
+import statistics
+import subprocess
+import sys
+import time
+from collections.abc import Iterator
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pyarrow as pa
+
+import swoop
+from swoop.bench.streams import Stream
+
+
+@dataclass
+class Rate:
+    """Sets per CPU second on one stream with one window and k; ``peer`` is the same for the peer program."""
+
+    stream: str
+    window: int
+    k: int
+    sets: int
+    swoop: float
+    peer: float | None
+    memory_per_set: float
+    peer_memory_mb: float | None
+
+
+def as_table(stream: Stream, texts: bool = False) -> pa.Table:
+    tokens = pa.array(stream.tokens)
+    if texts:
+        tokens = tokens.cast(pa.string())
+    return pa.table({"tokens": pa.LargeListArray.from_arrays(pa.array(stream.offsets), tokens), "time": pa.array(stream.times)})
+
+
+def run(table: pa.Table, duration: int, k: int, **options: Any) -> tuple[float, swoop.TopKJoin]:
+    """Sets per CPU second of one run, from an Arrow table to the final top-k; and the join."""
+    join = swoop.TopKJoin(k=k, window=duration, **options)
+    start = time.process_time()
+    join.insert_many(table)
+    join.topk()
+    return table.num_rows / (time.process_time() - start), join
+
+
+def run_peer(program: str, path: Path, duration: int, k: int) -> tuple[float, float]:
+    """Sets per CPU second and peak memory in MB of the peer on a saved stream."""
+    command = [program, "swoop", str(path), "--k", str(k), "--window", str(duration)]
+    result = json.loads(subprocess.run(command, capture_output=True, text=True, check=True).stdout)  # noqa: S603
+    return result["sets_per_cpu_s"], result["rss_peak_mb"]
+
+
+def rates(stream: Stream, windows: list[int], k: int, rounds: int, peer: str | None, folder: Path) -> Iterator[Rate]:
+    """The rate for each average window size."""
+    table = as_table(stream)
+    path = folder / f"{stream.name}-{len(stream)}.bin"
+    if peer and not path.exists():
+        stream.save(path)
+    for window in windows:
+        duration = stream.window_for(window)
+        best, best_peer, peer_memory = 0.0, 0.0, None
+        memory = 0.0
+        for _ in range(rounds):
+            if peer:
+                rate, peer_memory = run_peer(peer, path, duration, k)
+                best_peer = max(best_peer, rate)
+            rate, join = run(table, duration, k)
+            best = max(best, rate)
+            memory = join.stats.memory_bytes / max(join.stats.window_size, 1)
+        yield Rate(stream.name, window, k, len(stream), best, best_peer if peer else None, memory, peer_memory)
+
+
+def resident_bytes_per_set(stream: Stream, window: int) -> float:
+    """How much a process grows when the window fills, per set in it. In a process of its own."""
+    code = (
+        "import sys, psutil, swoop, numpy as np; from swoop.bench.measure import as_table; "
+        "from swoop.bench.streams import generate; "
+        f"s = generate({stream.name!r}, {len(stream)}); t = as_table(s); w = s.window_for({window}); swoop.warmup(quiet=True); "
+        "j = swoop.TopKJoin(k=10, window=w); m = psutil.Process().memory_info().rss; "
+        "[j.insert_many(t.slice(i, 5000)) for i in range(0, len(s), 5000)]; "
+        "print((psutil.Process().memory_info().rss - m) / j.stats.window_size)"
+    )
+    done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True)  # noqa: S603
+    return float(done.stdout)
+
+
+def endless(windows: int = 10, window: int = 10_000, size: int = 13) -> list[int]:
+    """Engine memory after each half window of a stream in which most tokens are new."""
+    chance = np.random.default_rng(5)
+    join = swoop.TopKJoin(k=10, window=swoop.last(window))
+    curve, fresh = [], 10**6
+    for _ in range(2 * windows):
+        tokens = np.arange(fresh, fresh + window // 2 * size)
+        fresh += tokens.size
+        common = chance.random(tokens.size) < 0.3
+        tokens[common] = (chance.random(np.count_nonzero(common)) ** 4 * 20_000).astype(np.int64)
+        offsets = pa.array(np.arange(window // 2 + 1) * size)
+        join.insert_many({"tokens": pa.LargeListArray.from_arrays(offsets, pa.array(tokens))}, time=None)
+        curve.append(join.stats.memory_bytes)
+    return curve
+
+
+def single_insertion(stream: Stream, window: int) -> tuple[float, float]:
+    """Microseconds, at the median, of one ``insert`` from Python, and of one set of a bulk."""
+    duration = stream.window_for(window)
+    sets = [row.tolist() for row in np.split(stream.tokens, stream.offsets[1:-1])]
+    times = stream.times.tolist()
+    join = swoop.TopKJoin(k=10, window=duration)
+    spent = []
+    clock = time.perf_counter_ns
+    for tokens, at in zip(sets, times, strict=True):
+        start = clock()
+        join.insert(tokens, at)
+        spent.append(clock() - start)
+    warm = spent[len(spent) // 2 :]
+    bulk = swoop.TopKJoin(k=10, window=duration)
+    table = as_table(stream)
+    half = len(stream) // 2
+    bulk.insert_many(table.slice(0, half))
+    start = clock()
+    bulk.insert_many(table.slice(half))
+    return statistics.median(warm) / 1000, (clock() - start) / 1000 / (len(stream) - half)
+
+
+def start_times() -> tuple[float, float]:
+    """Seconds from the start of a process to its first result: with an empty and with a warm cache."""
+    import os
+    import tempfile
+
+    code = "import swoop; j = swoop.TopKJoin(k=1, window=2); j.insert([1], 1); j.insert([1], 2); assert len(j.topk()) == 1"
+    with tempfile.TemporaryDirectory() as cache:
+        spent = []
+        for _ in range(3):
+            start = time.perf_counter()
+            subprocess.run(
+                [sys.executable, "-c", code], check=True, capture_output=True, env={**os.environ, "NUMBA_CACHE_DIR": cache}
+            )
+            spent.append(time.perf_counter() - start)
+    return spent[0], min(spent[1:])
+
+
+def feed_cost(stream: Stream, window: int, rounds: int) -> float:
+    """By how much the change feed slows a run down, as a share."""
+    table, duration = as_table(stream), stream.window_for(window)
+    off = on = 0.0
+    for _ in range(rounds):
+        off = max(off, run(table, duration, 10)[0])
+        on = max(on, run(table, duration, 10, track_changes=True)[0])
+    return off / on - 1
