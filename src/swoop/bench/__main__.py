@@ -29,17 +29,19 @@ Made by `make bench`; do not edit by hand.
 
 Commit {commit}, {machine}. One core.
 
-Rates are sets per second of CPU time, best of {rounds} rounds, from an Arrow table with integer tokens to the final top-k: reading
-the table, the vocabulary and everything else included. The streams are synthetic, shaped like those of the paper
+Rates are sets per second of CPU time, best of {rounds} rounds, from an Arrow table with integer tokens to the final top-k:
+reading the table, the vocabulary and everything else included. The streams are synthetic, shaped like those of the paper
 (`swoop.bench.streams`).
 
 The peer is the paper's algorithm as published, in C++ (Boost multi-index, linked lists), run in turns with Swoop on the same
 streams; its rates leave out loading. `make bench BENCH="--peer PROGRAM"` runs any program that takes
-`swoop FILE --k K --window MICROSECONDS` and prints JSON with `sets_per_cpu_s` and `rss_peak_mb`; `Stream.save` describes the file.
+`swoop FILE --k K --window MICROSECONDS` and prints JSON with `sets_per_cpu_s` and `rss_peak_mb`; `Stream.save` describes the
+file.
 """
 
 ENDLESS = """\
-An endless stream of which 70 % of the tokens are new, window of the last 10,000 sets; memory of the engine after so many windows:
+An endless stream of which 70 % of the tokens are new, window of the last 10,000 sets. Memory of the engine after so many
+windows:
 """
 
 

@@ -52,7 +52,7 @@ def run(table: pa.Table, duration: int, k: int, **options: Any) -> tuple[float, 
 def run_peer(program: str, path: Path, duration: int, k: int) -> tuple[float, float]:
     """Sets per CPU second and peak memory in MB of the peer on a saved stream."""
     command = [program, "swoop", str(path), "--k", str(k), "--window", str(duration)]
-    result = json.loads(subprocess.run(command, capture_output=True, text=True, check=True).stdout)  # noqa: S603
+    result = json.loads(subprocess.run(command, capture_output=True, text=True, check=True).stdout)
     return result["sets_per_cpu_s"], result["rss_peak_mb"]
 
 
@@ -86,7 +86,7 @@ def resident_bytes_per_set(stream: Stream, window: int) -> float:
         "[j.insert_many(t.slice(i, 5000)) for i in range(0, len(s), 5000)]; "
         "print((psutil.Process().memory_info().rss - m) / j.stats.window_size)"
     )
-    done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True)  # noqa: S603
+    done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True)
     return float(done.stdout)
 
 

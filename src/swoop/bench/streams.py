@@ -1,7 +1,7 @@
-"""Synthetic streams shaped like the five of the paper's evaluation (section 7): tweets, photo tags, publications, mails, workflows.
+"""Synthetic streams shaped like the five of the paper's evaluation (section 7): tweets, tags, publications, mails, workflows.
 
-A shape fixes the sizes of sets, how often tokens occur, how many tokens are new, how many sets are edited copies of earlier ones, and
-how arrivals are spread in time. Times are in microseconds.
+A shape fixes the sizes of sets, how often tokens occur, how many tokens are new, how many sets are edited copies of earlier
+ones, and how arrivals are spread in time. Times are in microseconds.
 """
 
 from __future__ import annotations
@@ -58,8 +58,10 @@ class Stream:
 
 @dataclass(frozen=True)
 class Shape:
-    """``skew``: of the Zipf distribution. ``fresh``: share of tokens never seen before. ``copies``: share of sets that are copies
-    of earlier ones, of whose tokens a share of up to ``edits`` is replaced.
+    """What a stream is like.
+
+    ``skew`` is that of the Zipf distribution of tokens, ``fresh`` the share of tokens never seen before, ``copies`` the share
+    of sets that are copies of earlier ones, and ``edits`` the largest share of a copy's tokens that is replaced.
     """
 
     mean_size: float
@@ -113,10 +115,10 @@ def _sizes(name: str, shape: Shape, sets: int, chance: np.random.Generator) -> n
 
 def _draw_tokens(shape: Shape, count: int, chance: np.random.Generator) -> np.ndarray:
     weights = np.cumsum(1.0 / np.arange(1, shape.universe + 1) ** shape.skew)
-    tokens = np.searchsorted(weights, chance.random(count) * weights[-1])
+    tokens: np.ndarray = np.searchsorted(weights, chance.random(count) * weights[-1]).astype(np.int64)
     fresh = chance.random(count) < shape.fresh
     tokens[fresh] = shape.universe + np.arange(np.count_nonzero(fresh))
-    return tokens.astype(np.int64)
+    return tokens
 
 
 def _times(name: str, sets: int, bursts: np.ndarray, chance: np.random.Generator) -> np.ndarray:
@@ -130,4 +132,5 @@ def _number_by_appearance(tokens: np.ndarray) -> np.ndarray:
     _, first, numbers = np.unique(tokens, return_index=True, return_inverse=True)
     rank = np.empty(first.size, np.int64)
     rank[np.argsort(first)] = np.arange(first.size)
-    return rank[numbers.ravel()]
+    appearance: np.ndarray = rank[numbers.ravel()]
+    return appearance
