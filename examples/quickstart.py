@@ -10,10 +10,16 @@ import random
 
 import swoop
 
-CHATTER = (
-    "coffee first then the world|my cat sleeps on the keyboard again|rain all day and no umbrella|new record on the morning run"
-    "|who else is watching the match tonight|the train is late as always|made bread for the first time|monday again already"
-).split("|")
+CHATTER = [
+    "coffee first then the world",
+    "my cat sleeps on the keyboard again",
+    "rain all day and no umbrella",
+    "new record on the morning run",
+    "who else is watching the match tonight",
+    "the train is late as always",
+    "made bread for the first time",
+    "monday again already",
+]
 SPAM = "win a free phone today click the link now"
 STORY = "bridge closed after storm police say no injuries"
 
@@ -55,9 +61,7 @@ def main() -> None:
     entered = sum(change.kind == "enter" for change in changes)
     print(f"Along the way {entered} pairs entered the top 5, each change with its exact time, also between arrivals.")
     stats = join.stats
-    print(
-        f"{stats.sets} sets, {stats.window_size} in the window, {stats.stock_size} pairs in stock, {stats.memory_bytes / 1e6:.1f} MB."
-    )
+    print(f"{stats.sets} sets, {stats.window_size} in the window, {stats.stock_size} pairs in stock.")
 
 
 if __name__ == "__main__":
