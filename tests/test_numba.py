@@ -100,6 +100,9 @@ def test_the_cache_lies_beside_the_source_or_with_the_user(tmp_path: Path, monke
     assert _cache_directory(source) == str(tmp_path / "__pycache__")
     monkeypatch.setattr(os, "access", lambda *_: False)
     assert "numba" in _cache_directory(source)
+    (tmp_path / "__pycache__").mkdir()
+    (tmp_path / "__pycache__" / "kernel.nbi").write_bytes(b"")
+    assert _cache_directory(source) == str(tmp_path / "__pycache__")
 
 
 def test_warmup_can_be_quiet(capsys: pytest.CaptureFixture[str]) -> None:

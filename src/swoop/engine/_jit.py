@@ -66,11 +66,12 @@ def _source_stamp() -> str:
 
 
 def _cache_directory(source: str) -> str:
-    """The directory asked for by NUMBA_CACHE_DIR, else beside the source if that is possible, else the user's."""
+    """The directory asked for by NUMBA_CACHE_DIR, else beside the source if it is there or can be made, else the user's."""
     if config.CACHE_DIR:
         return str(caching.UserProvidedCacheLocator(_cache_directory, source).get_cache_path())
     beside = os.path.join(os.path.dirname(source), "__pycache__")
-    if os.access(beside if os.path.isdir(beside) else os.path.dirname(source), os.W_OK):
+    writable = os.access(beside if os.path.isdir(beside) else os.path.dirname(source), os.W_OK)
+    if writable or any(Path(beside).glob("*.nbi")):
         return beside
     return str(caching.UserWideCacheLocator(_cache_directory, source).get_cache_path())
 

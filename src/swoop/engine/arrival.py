@@ -48,7 +48,7 @@ from swoop.engine.window import (
     write_set,
 )
 
-PENDING_LEAST = 32  # pending pairs are settled when there are so many,
+PENDING_LEAST = 20  # pending pairs are settled when there are so many,
 PENDING_SHARE = 8  # and they are this part of the stock
 
 

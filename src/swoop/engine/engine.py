@@ -19,7 +19,7 @@ from swoop.engine.index import SIZES
 from swoop.engine.tokens import BYTES, INTEGER, STRING, Tokens
 from swoop.engine.vocabulary import HEADER, intern_integers, intern_texts, move_texts, recycle
 from swoop.engine.window import move_sets
-from swoop.errors import CapacityExceeded
+from swoop.errors import CapacityExceeded, InvalidType
 
 CHUNK_SETS = 1024
 CHUNK_TOKENS = 1 << 14
@@ -83,6 +83,9 @@ class Engine:
         self.settings = settings
         self._seed = secrets.randbits(63)
         self._start(0)
+
+    def __reduce__(self) -> Any:
+        raise InvalidType("an engine holds addresses of its arrays, so it cannot be copied or pickled")
 
     def _start(self, first: int) -> None:
         """An empty engine, whose first set has arrival number ``first``."""

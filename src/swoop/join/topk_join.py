@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+import threading
 from collections.abc import Iterable
 from dataclasses import dataclass
 from typing import Any, Self
@@ -76,6 +77,10 @@ class TopKJoin:
     algorithm
         ``"swoop"``.
 
+    Notes
+    -----
+    Threads may share a join: each call is done as a whole. For another process, use :meth:`save` and :meth:`load`.
+
     Examples
     --------
     >>> import swoop
@@ -118,6 +123,7 @@ class TopKJoin:
         self._ids = Ids()
         self._feed = Feed()
         self._engine = self._make_engine()
+        self._lock = threading.RLock()  # kernels run without Python's global lock
 
     def _make_engine(self) -> Any:
         from swoop.engine.engine import Engine, Settings
@@ -133,6 +139,9 @@ class TopKJoin:
                 tracking=self.track_changes,
             )
         )
+
+    def __reduce__(self) -> Any:
+        raise InvalidType("a join cannot be copied or pickled; use save and load")
 
     def __repr__(self) -> str:
         return (
@@ -161,22 +170,23 @@ class TopKJoin:
             ``"left"`` or ``"right"`` in a two-stream join.
         """
         found = read_set(tokens)
-        kind, ticks = self._clock.read(time)
         name = read_id(id)
         side = self._side(stream)
         engine = self._engine
-        oldest = engine.oldest
-        tick = ticks if kind != "none" and self.window.kind != "count" else engine.arrivals
-        single = single_kind(found)
-        if single is not None:
-            engine.insert_one(tick, side, single[1], single[0])
-        else:
-            offsets, column = flatten([found])
-            sides = np.array([side], np.int8) if self.two_streams else NO_SIDES
-            engine.insert(np.array([tick], np.int64), offsets, column, sides)
-        self._clock.moved(kind, ticks)
-        self._ids.add(engine.arrivals, oldest, None if name is None else [name], 1)
-        self._arrived()
+        with self._lock:
+            kind, ticks = self._clock.read(time)
+            oldest = engine.oldest
+            tick = ticks if kind != "none" and self.window.kind != "count" else engine.arrivals
+            single = single_kind(found)
+            if single is not None:
+                engine.insert_one(tick, side, single[1], single[0])
+            else:
+                offsets, column = flatten([found])
+                sides = np.array([side], np.int8) if self.two_streams else NO_SIDES
+                engine.insert(np.array([tick], np.int64), offsets, column, sides)
+            self._clock.moved(kind, ticks)
+            self._ids.add(engine.arrivals, oldest, None if name is None else [name], 1)
+            self._arrived()
 
     def _side(self, stream: Any) -> int:
         if not self.two_streams:
@@ -215,7 +225,12 @@ class TopKJoin:
         """
         from swoop.join import columns as cs
 
-        columns = cs.read_table(data)
+        with self._lock:
+            self._insert_table(cs.read_table(data), tokens, time, id, stream)
+
+    def _insert_table(self, columns: Any, tokens: str, time: str | None, id: str | None, stream: str | None) -> None:
+        from swoop.join import columns as cs
+
         offsets, column = cs.read_tokens(cs.find_column(columns, tokens, "tokens"), tokens)
         lengths = {tokens: len(offsets) - 1}
         ids: list[Any] | None = None
@@ -266,51 +281,56 @@ class TopKJoin:
 
         A window of the last n sets does not move with time, so there only the time is checked.
         """
-        kind, ticks = self._clock.read(time)
-        if kind == "none":
-            raise InvalidType("advance needs a time, not None")
-        if self.window.kind != "count":
-            self._engine.advance(ticks)
-        self._clock.moved(kind, ticks)
-        self._arrived()
+        with self._lock:
+            kind, ticks = self._clock.read(time)
+            if kind == "none":
+                raise InvalidType("advance needs a time, not None")
+            if self.window.kind != "count":
+                self._engine.advance(ticks)
+            self._clock.moved(kind, ticks)
+            self._arrived()
 
     # results
 
     def topk(self) -> TopK:
         """The most similar pairs now, at most k, in the total order. O(k), after what has arrived since is put in order."""
-        return make_topk(self._engine.topk(), self._ids, self._clock, self.similarity, self.two_streams)
+        with self._lock:
+            return make_topk(self._engine.topk(), self._ids, self._clock, self.similarity, self.two_streams)
 
     def changes(self) -> Changes:
         """Every change of the top-k since the last call, with its exact time; changes between arrivals included."""
         if not self.track_changes:
             raise InvalidArgument("the change feed is off; make the join with track_changes=True")
-        return self._feed.changes(self._clock, self.similarity, self.two_streams)
+        with self._lock:
+            return self._feed.changes(self._clock, self.similarity, self.two_streams)
 
     def explain(self, pair: Pair) -> Explanation:
         """What the sets of a pair share and what only one of them has. Both must still be in the window."""
         if not isinstance(pair, Pair) or pair.arrivals is None:
             raise InvalidType(f"explain takes a pair from topk() or changes(), not {pair!r:.80}")
-        for arrival, name in zip(pair.arrivals, (pair.newer, pair.older), strict=True):
-            if not self._engine.oldest <= arrival < self._engine.arrivals:
-                raise NotInWindow(f"set {name!r} is not in the window any more, so its tokens are gone")
-        newer, older = (frozenset(self._engine.tokens_of(arrival).to_list()) for arrival in pair.arrivals)
+        with self._lock:
+            for arrival, name in zip(pair.arrivals, (pair.newer, pair.older), strict=True):
+                if not self._engine.oldest <= arrival < self._engine.arrivals:
+                    raise NotInWindow(f"set {name!r} is not in the window any more, so its tokens are gone")
+            newer, older = (frozenset(self._engine.tokens_of(arrival).to_list()) for arrival in pair.arrivals)
         return Explanation(pair, newer & older, newer - older, older - newer)
 
     @property
     def stats(self) -> Stats:
         """Figures of the join so far."""
         engine = self._engine
-        counters = engine.counters
-        return Stats(
-            sets=engine.arrivals,
-            window_size=engine.arrivals - engine.oldest,
-            stock_size=engine.stock_size,
-            vocabulary_size=engine.vocabulary_size,
-            pre_candidates=counters["pre_candidates"],
-            verified=counters["verified"],
-            candidates=counters["candidate_count"],
-            memory_bytes=engine.memory_bytes,
-        )
+        with self._lock:
+            counters = engine.counters
+            return Stats(
+                sets=engine.arrivals,
+                window_size=engine.arrivals - engine.oldest,
+                stock_size=engine.stock_size,
+                vocabulary_size=engine.vocabulary_size,
+                pre_candidates=counters["pre_candidates"],
+                verified=counters["verified"],
+                candidates=counters["candidate_count"],
+                memory_bytes=engine.memory_bytes,
+            )
 
     # keeping
 
@@ -321,7 +341,8 @@ class TopKJoin:
         """
         from swoop.join.storage import save
 
-        save(self, path)
+        with self._lock:
+            save(self, path)
 
     @classmethod
     def load(cls, path: str | os.PathLike[str], similarity: Similarity | None = None) -> Self:
