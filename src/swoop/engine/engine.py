@@ -7,7 +7,7 @@ from __future__ import annotations
 
 import secrets
 from collections.abc import Callable
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from itertools import accumulate
 from typing import Any
 
@@ -439,16 +439,21 @@ class Engine:
         )
 
     def restore(self, contents: Contents, now: int) -> None:
-        """Begin anew with a given window. The state of an engine is a function of it, so letting its sets arrive is enough."""
-        feed = self._arrays["feed"], int(self._state["feed_end"])
-        self._start(contents.first)
-        self._state["tracking"] = 0
-        self.insert(contents.times, contents.offsets, contents.tokens, contents.sides)
-        self._state["now"] = now
-        self._state["tracking"] = self.settings.tracking
+        """Begin anew with a given window. The state of an engine is a function of it, so letting its sets arrive is enough.
+
+        The new state is complete before it takes the place of the old one.
+        """
+        fresh = Engine(replace(self.settings, tracking=False))
+        fresh._start(contents.first)
+        fresh.insert(contents.times, contents.offsets, contents.tokens, contents.sides)
+        fresh._state["now"] = now
         if self.settings.tracking:
-            self._replace("feed", feed[0])
-            self._state["feed_end"] = feed[1]
+            fresh._state["tracking"] = 1
+            fresh._replace("feed", self._arrays["feed"])
+            fresh._state["feed_end"] = self._state["feed_end"]
+        fresh.settings = self.settings
+        fresh._state["last_number"] = self._state["last_number"]
+        self.__dict__ = fresh.__dict__
 
     def shrink(self) -> None:
         """Go on in arrays that fit the window as it is now. O(window)."""
