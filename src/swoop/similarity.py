@@ -61,6 +61,10 @@ class Similarity:
     def __call__(self, len_r: int, len_s: int, overlap: int) -> float:
         return float(self.function(len_r, len_s, overlap))
 
+    def __getstate__(self) -> dict[str, Any]:
+        """Without the compiled function, which belongs to this process."""
+        return {name: value for name, value in self.__dict__.items() if name != "_compiled"}
+
     def __repr__(self) -> str:
         return f"<similarity {self.name!r}>"
 

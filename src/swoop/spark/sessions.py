@@ -1,0 +1,55 @@
+"""A Spark session that is set up well for Swoop."""
+
+from __future__ import annotations
+
+import os
+import sys
+from typing import Any
+
+from pyspark.sql import SparkSession
+
+from swoop.spark.java import find_java
+
+_SETTINGS = {
+    "spark.driver.bindAddress": "127.0.0.1",
+    "spark.driver.host": "127.0.0.1",
+    "spark.ui.enabled": "false",
+    "spark.sql.session.timeZone": "UTC",
+    "spark.sql.execution.arrow.maxRecordsPerBatch": "50000",
+    "spark.sql.execution.arrow.pyspark.enabled": "true",
+    "spark.sql.shuffle.partitions": "8",
+    "spark.sql.streaming.stateStore.providerClass": "org.apache.spark.sql.execution.streaming.state.RocksDBStateStoreProvider",
+    "spark.sql.streaming.stateStore.rocksdb.changelogCheckpointing.enabled": "true",
+    "spark.ui.showConsoleProgress": "true",
+    "spark.log.level": "ERROR",
+}
+
+
+def session(master: str | None = None, *, name: str = "swoop", memory: str = "2g", **settings: Any) -> SparkSession:
+    """The active Spark session, or a new one that is set up well.
+
+    Parameters
+    ----------
+    master
+        Where to run: ``"local[4]"``, ``"spark://host:7077"``, ...; by default all cores of this machine. An active session is
+        used as it is.
+    name
+        What the session is called in Spark's own pages.
+    memory
+        Of the driver, which does all the work in local mode.
+    settings
+        More of Spark's settings, with underscores for dots: ``spark_sql_shuffle_partitions=200``.
+    """
+    active = SparkSession.getActiveSession()
+    if active is not None:
+        return active
+    if "SPARK_REMOTE" not in os.environ:
+        os.environ["JAVA_HOME"] = find_java()
+    master = master or "local[*]"
+    if master.startswith("local"):  # Spark would take whatever python3 is on the path
+        os.environ.setdefault("PYSPARK_PYTHON", sys.executable)
+    os.environ.setdefault("SPARK_LOCAL_IP", "127.0.0.1")
+    builder = SparkSession.builder.appName(name).master(master).config("spark.driver.memory", memory)
+    for key, value in {**_SETTINGS, **{key.replace("_", "."): str(value) for key, value in settings.items()}}.items():
+        builder = builder.config(key, value)
+    return builder.getOrCreate()

@@ -1,0 +1,128 @@
+"""Histories on Spark: equal to brute force, whatever the slices and partitions."""
+
+from __future__ import annotations
+
+import datetime as dt
+import random
+from typing import Any
+
+import pytest
+from pyspark.sql import DataFrame, SparkSession
+
+from swoop.errors import InvalidArgument, InvalidData
+from swoop.oracle import Record
+from swoop.similarity import Similarity
+from swoop.spark import at_least_once, rejected, topk_history
+from tests.spark.test_slices import stays_of
+
+SCHEMA = "id long, time long, tokens array<string>, stream string"
+
+
+def history(size: int, seed: int, two_streams: bool = False) -> list[Record]:
+    """In the order of time and id, as Spark lets them enter."""
+    chance = random.Random(seed)
+    times = sorted(chance.choices(range(size // 2), k=size))
+    return [
+        Record(
+            [f"word {chance.randrange(12)}" for _ in range(chance.randrange(6))],
+            time,
+            None,
+            chance.choice(["left", "right"]) if two_streams else None,
+        )
+        for time in times
+    ]
+
+
+def frame(spark: SparkSession, records: list[Record], seed: int = 1) -> DataFrame:
+    rows = [(n, r.time, list(r.tokens), r.stream or "left") for n, r in enumerate(records)]
+    random.Random(seed).shuffle(rows)
+    return spark.createDataFrame(rows, SCHEMA)
+
+
+def collected(stays: DataFrame) -> list[Any]:
+    return sorted((tuple(row) for row in stays.collect()), key=repr)
+
+
+@pytest.mark.parametrize("seed", range(4))
+@pytest.mark.parametrize("slices", [None, 1, 2, 7])
+def test_equal_to_brute_force(spark: SparkSession, seed: int, slices: int | None) -> None:
+    two_streams = seed % 2 == 1
+    records = history(120, seed, two_streams)
+    options = {"k": 4, "window": 9, "similarity": ["jaccard", "cosine", "hamming", "dice"][seed]}
+    stays = topk_history(
+        frame(spark, records, seed).repartition(3), **options, stream="stream" if two_streams else None, slices=slices
+    )
+    assert collected(stays) == stays_of(records, **options, two_streams=two_streams)
+
+
+def test_timestamps(spark: SparkSession) -> None:
+    noon = dt.datetime(2024, 1, 1, 12)
+    rows = [
+        ("a", noon, ["x", "y"]),
+        ("b", noon + dt.timedelta(minutes=10), ["x", "y"]),
+        ("c", noon + dt.timedelta(hours=2), ["z"]),
+    ]
+    sets = spark.createDataFrame(rows, "name string, at timestamp, items array<string>")
+    stays = topk_history(sets, 1, "1 hour", id="name", time="at", tokens="items")
+    (row,) = stays.collect()
+    assert (row.newer, row.older, row.similarity, row.overlap) == ("b", "a", 1.0, 2)
+    assert row.leave - row.enter == dt.timedelta(minutes=50)
+
+
+def test_at_least_once(spark: SparkSession) -> None:
+    records = history(60, 9)
+    stays = topk_history(frame(spark, records), 2, 5)
+    pairs = {(row.newer, row.older): row.stays for row in at_least_once(stays).collect()}
+    expected: dict[Any, int] = {}
+    for stay in stays_of(records, k=2, window=5):
+        expected[stay[:2]] = expected.get(stay[:2], 0) + 1
+    assert pairs == expected
+
+
+def test_rows_that_cannot_be_used(spark: SparkSession) -> None:
+    """They are counted and can be had; they do not disturb the others."""
+    rows = [
+        (1, 1, ["a"], "left"),
+        (None, 1, ["a"], "left"),
+        (2, None, ["a"], "left"),
+        (3, 2, None, "left"),
+        (4, 2, ["a", None], "left"),
+        (5, 2, ["a"], "right"),
+    ]
+    sets = spark.createDataFrame(rows, SCHEMA)
+    with pytest.warns(UserWarning, match="^4 rows cannot be used"):
+        stays = topk_history(sets, 3, 10)
+    assert [tuple(row)[:2] for row in stays.collect()] == [(5, 1)]
+    assert rejected(sets).count() == 4
+    strange = spark.createDataFrame([*rows, (6, 3, ["a"], "up"), (7, 3, ["a"], None)], SCHEMA)
+    assert {row.id for row in rejected(strange, stream="stream").collect()} == {None, 2, 3, 4, 6, 7}
+    with pytest.warns(UserWarning, match="^6 rows"):
+        assert topk_history(strange, 3, 10, stream="stream").count() == 1
+
+
+def test_no_rows_at_all(spark: SparkSession) -> None:
+    assert topk_history(spark.createDataFrame([], SCHEMA), 3, 10).collect() == []
+
+
+def test_a_user_defined_similarity(spark: SparkSession) -> None:
+    records = history(60, 2)
+    share = Similarity(lambda r, s, o: o / max(r, s), name="share")
+    stays = topk_history(frame(spark, records), 3, 6, share, slices=3)
+    assert collected(stays) == stays_of(records, k=3, window=6, similarity=share)
+
+
+@pytest.mark.parametrize(
+    ("options", "error", "message"),
+    [
+        ({"k": 0}, InvalidArgument, "k must be an integer of at least 1"),
+        ({"slices": 0}, InvalidArgument, "slices must be at least 1"),
+        ({"window": None}, InvalidArgument, "a duration or an integer"),
+        ({"window": "1 hour"}, InvalidData, "column 'time' has type bigint, but with this window times are timestamps"),
+        ({"time": "when"}, InvalidData, "no column 'when' for time; there is 'id', 'time', 'tokens', 'stream'"),
+        ({"tokens": "id"}, InvalidData, "column 'id' has type bigint; tokens are an array"),
+        ({"id": "nope"}, InvalidData, "no column 'nope' for id"),
+    ],
+)
+def test_bad_input(spark: SparkSession, options: dict[str, Any], error: type[Exception], message: str) -> None:
+    with pytest.raises(error, match=message):
+        topk_history(spark.createDataFrame([], SCHEMA), **{"k": 1, "window": 5, **options})
