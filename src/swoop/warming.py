@@ -20,6 +20,7 @@ def warmup(*, quiet: bool = False) -> float:
     join.insert(["a", b"a"], 0)
     join.insert([1, 2], 0)
     join.insert_many({"tokens": [[1, 2]], "time": [0]})
+    join._engine.warm()
     join.advance(1)
     join.topk()
     join.changes()

@@ -96,7 +96,7 @@ def report(arguments: argparse.Namespace, folder: Path) -> list[str]:
                     f"| {r.stream} | {r.sets:,} | {r.window:,} | {r.swoop:,.0f} | {peer} | {ratio} | {r.memory_per_set:,.0f} |"
                 )
                 say(lines[-1])
-    return lines + memory(arguments) + latency(arguments)
+    return lines + memory(arguments, folder) + latency(arguments)
 
 
 def header(arguments: argparse.Namespace) -> list[str]:
@@ -114,11 +114,11 @@ def _cpuinfo() -> list[str]:
     return path.read_text().splitlines() if path.exists() else []
 
 
-def memory(arguments: argparse.Namespace) -> list[str]:
+def memory(arguments: argparse.Namespace, folder: Path) -> list[str]:
     say("memory")
     stream = load("tweet", arguments.sets, arguments)
     window = min(100_000, len(stream) // 3)
-    resident = measure.resident_bytes_per_set(stream, window)
+    resident = measure.resident_bytes_per_set(stream, window, folder)
     curve = measure.endless()
     largest = max(curve)
     bars = [f"    {n / 2:4.1f}  {'#' * round(50 * size / largest):50} {size / 1e6:5.1f} MB" for n, size in enumerate(curve, 1)]

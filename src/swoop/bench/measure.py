@@ -76,18 +76,43 @@ def rates(stream: Stream, windows: list[int], k: int, rounds: int, peer: str | N
         yield Rate(stream.name, window, k, len(stream), best, best_peer if peer else None, memory, peer_memory)
 
 
-def resident_bytes_per_set(stream: Stream, window: int) -> float:
-    """How much a process grows when the window fills, per set in it. In a process of its own."""
-    code = (
-        "import sys, psutil, swoop, numpy as np; from swoop.bench.measure import as_table; "
-        "from swoop.bench.streams import generate; "
-        f"s = generate({stream.name!r}, {len(stream)}); t = as_table(s); w = s.window_for({window}); swoop.warmup(quiet=True); "
-        "j = swoop.TopKJoin(k=10, window=w); m = psutil.Process().memory_info().rss; "
-        "[j.insert_many(t.slice(i, 5000)) for i in range(0, len(s), 5000)]; "
-        "print((psutil.Process().memory_info().rss - m) / j.stats.window_size)"
-    )
-    done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True)
-    return float(done.stdout)
+FILL = """
+import ctypes, gc, sys
+import numpy as np, psutil, pyarrow as pa
+import swoop
+
+path, window, sets, step = sys.argv[1], int(sys.argv[2]), int(sys.argv[3]), 5000
+
+def resident():
+    gc.collect()
+    pa.default_memory_pool().release_unused()
+    if hasattr(ctypes.CDLL(None), "malloc_trim"):
+        ctypes.CDLL(None).malloc_trim(0)
+    return psutil.Process().memory_info().rss
+
+def insert(join, start, stop):
+    times = np.fromfile(path, "<i8", stop - start, offset=24 + 8 * start)
+    offsets = np.fromfile(path, "<i8", stop - start + 1, offset=24 + 8 * (sets + start))
+    tokens = np.fromfile(path, "<u4", offsets[-1] - offsets[0], offset=24 + 8 * (2 * sets + 1) + 4 * offsets[0])
+    lists = pa.LargeListArray.from_arrays(pa.array(offsets - offsets[0]), pa.array(tokens.astype(np.int64)))
+    join.insert_many({"tokens": lists, "time": pa.array(times)})
+
+swoop.warmup(quiet=True)
+insert(swoop.TopKJoin(k=10, window=1), 0, step)
+before = resident()
+join = swoop.TopKJoin(k=10, window=window)
+for start in range(0, sets, step):
+    insert(join, start, min(sets, start + step))
+print((resident() - before) / join.stats.window_size)
+"""
+
+
+def resident_bytes_per_set(stream: Stream, window: int, folder: Path) -> float:
+    """How much a process grows when the window fills, per set in it. The process reads the stream in parts."""
+    path = folder / "resident.bin"
+    stream.save(path)
+    command = [sys.executable, "-c", FILL, str(path), str(stream.window_for(window)), str(len(stream))]
+    return float(subprocess.run(command, capture_output=True, text=True, check=True).stdout)
 
 
 def endless(windows: int = 10, window: int = 10_000, size: int = 13) -> list[int]:

@@ -455,6 +455,12 @@ class Engine:
         fresh._state["last_number"] = self._state["last_number"]
         self.__dict__ = fresh.__dict__
 
+    def warm(self) -> None:
+        """Run the kernels that few sets bring about, so that they are compiled."""
+        self._move_window(self._arrays["ring"].size, self._arrays["arena"].size)
+        self._recycle(0, 1)
+        rebase(self._memory)
+
     def shrink(self) -> None:
         """Go on in arrays that fit the window as it is now. O(window)."""
         counters = self.counters
