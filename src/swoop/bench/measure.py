@@ -98,7 +98,7 @@ def insert(join, start, stop):
     join.insert_many({"tokens": lists, "time": pa.array(times)})
 
 swoop.warmup(quiet=True)
-insert(swoop.TopKJoin(k=10, window=1), 0, step)
+insert(swoop.TopKJoin(k=10, window=1), 0, min(sets, step))
 before = resident()
 join = swoop.TopKJoin(k=10, window=window)
 for start in range(0, sets, step):
