@@ -4,7 +4,7 @@ VENV := .venv
 BIN := $(VENV)/bin
 READY := $(VENV)/.ready
 # Compiled kernels of the test run. Coverage sees kernels when they are compiled, so each run compiles anew.
-TEST_CACHE := $(VENV)/test-cache
+TEST_CACHE := $(CURDIR)/$(VENV)/test-cache
 
 .PHONY: demo test bench lint format clean
 

@@ -14,7 +14,7 @@ import swoop
 from swoop.engine import rank as rk
 from swoop.engine._jit import kernel
 from swoop.engine.state import STATE, state_of
-from swoop.similarity import BUILT_IN
+from swoop.similarity import BUILT_IN, COSINE, USER
 
 
 @kernel
@@ -52,7 +52,7 @@ def shapes(draw: st.DrawFn, largest: int) -> tuple[int, int, int]:
 @example((99999, 99998, 99997), (99998, 99997, 99996))
 @example((3, 3, 1), (300_000, 3, 2))
 def test_cosine_keys_order_like_exact_fractions(a: tuple[int, int, int], b: tuple[int, int, int]) -> None:
-    memory = memory_for(rk.COSINE)
+    memory = memory_for(COSINE)
     exact = [Fraction(o * o, l * m) for l, m, o in (a, b)]
     keys = [_key(memory, *shape) for shape in (a, b)]
     assert (keys[0] < keys[1]) == (exact[0] < exact[1])
@@ -69,7 +69,7 @@ COLLISIONS = [
 
 @pytest.mark.parametrize(("smaller", "larger"), COLLISIONS)
 def test_cosines_that_doubles_cannot_tell_apart(smaller: tuple[int, int, int], larger: tuple[int, int, int]) -> None:
-    memory = memory_for(rk.COSINE)
+    memory = memory_for(COSINE)
     (key_a, low_a), (key_b, low_b) = _key(memory, *smaller), _key(memory, *larger)
     assert key_a == key_b
     assert low_a < low_b
@@ -103,7 +103,7 @@ def test_min_overlap_is_the_border(name: str, shape: tuple[int, int, int], other
 
 def test_min_overlap_of_a_user_defined_similarity() -> None:
     half = swoop.Similarity(lambda r, s, o: o / max(r, s), name="share of the larger")
-    memory = memory_for(rk.USER, half.address)
+    memory = memory_for(USER, half.address)
     for bound in (0.0, 0.2, 0.5, 0.99):
         above = [o for o in range(1, 9) if half(10, 9, o) > bound]
         if above:

@@ -69,6 +69,21 @@ def test_timestamps(spark: SparkSession) -> None:
     assert row.leave - row.enter == dt.timedelta(minutes=50)
 
 
+def test_times_without_a_zone_know_no_change_of_clocks(spark: SparkSession) -> None:
+    """From half past one to half past three are two hours, also in the night in which a zone leaves one out."""
+    zone = spark.conf.get("spark.sql.session.timeZone")
+    spark.conf.set("spark.sql.session.timeZone", "Europe/Vienna")
+    try:
+        night = dt.datetime(2024, 3, 31)
+        rows = [(hour, night + dt.timedelta(hours=hour, minutes=30), ["x"]) for hour in (1, 3)]
+        sets = spark.createDataFrame(rows, "id int, time timestamp_ntz, tokens array<string>")
+        assert topk_history(sets, 1, "90 minutes").collect() == []
+        (row,) = topk_history(sets, 1, "3 hours").collect()
+        assert (row.enter, row.leave) == (night + dt.timedelta(hours=3, minutes=30), None)
+    finally:
+        spark.conf.set("spark.sql.session.timeZone", zone or "UTC")
+
+
 def test_at_least_once(spark: SparkSession) -> None:
     records = history(60, 9)
     stays = topk_history(frame(spark, records), 2, 5)

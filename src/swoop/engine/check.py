@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from swoop.engine.rank import COSINE, DICE, HAMMING, JACCARD, OVERLAP
+from swoop.similarity import COSINE, DICE, HAMMING, JACCARD, OVERLAP
 
 if TYPE_CHECKING:
     from swoop.engine.engine import Engine

@@ -13,8 +13,8 @@ import math
 from typing import Any
 
 from swoop.engine._jit import call_similarity, jit
+from swoop.similarity import COSINE, DICE, HAMMING, JACCARD, OVERLAP
 
-JACCARD, COSINE, DICE, OVERLAP, HAMMING, USER = range(6)
 MAX_SET_SIZE = 2**25 - 1
 NO_BOUND = -math.inf
 

@@ -14,7 +14,6 @@ import numpy as np
 from swoop.engine._jit import array_at, int64, jit, kernel, prefetch, uint64
 from swoop.engine.state import SLOT, state_of
 
-INTEGER, STRING, BYTES = range(3)
 HEADER = 5  # bytes before a text: four of its length, one of its kind
 _AHEAD = 24  # tokens between a prefetch and its use
 

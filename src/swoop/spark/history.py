@@ -23,6 +23,10 @@ from swoop.spark.slices import PAIR, replay_slice
 from swoop.times import find_window
 
 
+def _epoch() -> Column:
+    return F.lit("1970-01-01 00:00:00").cast("timestamp_ntz")
+
+
 def topk_history(
     sets: DataFrame,
     k: int,
@@ -100,8 +104,8 @@ def topk_history(
         "older",
         "similarity",
         "overlap",
-        _from_ticks(F.col("enter"), length.kind).alias("enter"),
-        _from_ticks(F.col("leave"), length.kind).alias("leave"),
+        _from_ticks(F.col("enter"), sets.schema[time].dataType).alias("enter"),
+        _from_ticks(F.col("leave"), sets.schema[time].dataType).alias("leave"),
     )
 
 
@@ -146,15 +150,21 @@ def _ticks(sets: DataFrame, time: str, kind: str) -> Column:
     if isinstance(found, T.TimestampType) and kind == "duration":
         return F.unix_micros(time)
     if isinstance(found, T.TimestampNTZType) and kind == "duration":
-        return F.unix_micros(F.col(time).cast("timestamp"))
+        return F.timestamp_diff("MICROSECOND", _epoch(), F.col(time))
     if isinstance(found, T.IntegralType) and kind == "integer":
         return F.col(time).cast("long")
     wanted = "timestamps" if kind == "duration" else "integers"
     raise InvalidData(f"column {time!r} has type {found.simpleString()}, but with this window times are {wanted}")
 
 
-def _from_ticks(ticks: Column, kind: str) -> Column:
-    return F.timestamp_micros(ticks) if kind == "duration" else ticks
+def _from_ticks(ticks: Column, time: T.DataType) -> Column:
+    """Ticks as times of the given type. Times without a zone are counted without one, so no change of clocks gets in."""
+    if isinstance(time, T.TimestampType):
+        return F.timestamp_micros(ticks)
+    if isinstance(time, T.TimestampNTZType):
+        seconds = ticks.cast("decimal(20, 0)") / F.lit(1_000_000).cast("decimal(20, 0)")
+        return _epoch() + F.make_dt_interval(F.lit(0), F.lit(0), F.lit(0), seconds.cast("decimal(18, 6)"))
+    return ticks
 
 
 def _hashed(sets: DataFrame, tokens: str) -> Column:
