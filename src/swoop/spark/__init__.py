@@ -1,11 +1,10 @@
 """Swoop on Spark: preparation of tokens, the top-k of a whole history, and sessions to run it in.
 
-Everything here is a function of DataFrames, usable in local mode and on a cluster alike.
+Everything here is a function of DataFrames, usable in local mode and on a cluster alike::
 
->>> from swoop.spark import session, topk_history, words        # doctest: +SKIP
->>> spark = session()                                           # doctest: +SKIP
->>> sets = spark.read.json("posts").select("id", "time", words("text").alias("tokens"))   # doctest: +SKIP
->>> topk_history(sets, k=10, window="1 hour").show()            # doctest: +SKIP
+    spark = session()
+    sets = spark.read.json("posts").select("id", "time", words("text").alias("tokens"))
+    topk_history(sets, k=10, window="1 hour").show()
 """
 
 from __future__ import annotations

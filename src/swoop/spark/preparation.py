@@ -1,7 +1,6 @@
-"""From columns to tokens, in native column expressions: nothing leaves Spark's own engine.
+"""From columns to tokens, in native column expressions: nothing leaves Spark's own engine::
 
->>> from swoop.spark import words, char_ngrams
->>> sets = posts.select("id", "time", words("title", "body").alias("tokens"))   # doctest: +SKIP
+    sets = posts.select("id", "time", words("title", "body").alias("tokens"))
 """
 
 from __future__ import annotations
