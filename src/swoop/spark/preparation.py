@@ -1,4 +1,6 @@
-"""From columns to tokens, in native column expressions: nothing leaves Spark's own engine::
+"""From columns to tokens, in native column expressions.
+
+Nothing leaves Spark's own engine::
 
     sets = posts.select("id", "time", words("title", "body").alias("tokens"))
 """
