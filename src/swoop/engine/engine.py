@@ -79,10 +79,10 @@ class Engine:
     One arrival costs what its lists and candidates cost; memory is linear in the window (sets and tokens) and in the stock.
     """
 
-    def __init__(self, settings: Settings) -> None:
+    def __init__(self, settings: Settings, first: int = 0) -> None:
         self.settings = settings
         self._seed = secrets.randbits(63)
-        self._start(0)
+        self._start(first)
 
     def __reduce__(self) -> Any:
         raise InvalidType("an engine holds addresses of its arrays, so it cannot be copied or pickled")
@@ -443,8 +443,7 @@ class Engine:
 
         The new state is complete before it takes the place of the old one.
         """
-        fresh = Engine(replace(self.settings, tracking=False))
-        fresh._start(contents.first)
+        fresh = Engine(replace(self.settings, tracking=False), contents.first)
         fresh.insert(contents.times, contents.offsets, contents.tokens, contents.sides)
         fresh._state["now"] = now
         if self.settings.tracking:

@@ -17,7 +17,6 @@ from swoop.errors import InvalidArgument
 ColumnOrName = Column | str
 
 _URL = r"(?:https?://|www\.)\S+"
-_SPLIT = r"[^\p{L}\p{N}_]+"
 
 
 def _text(columns: tuple[ColumnOrName, ...]) -> Column:
