@@ -3,9 +3,11 @@
 from __future__ import annotations
 
 import html
+from bisect import bisect_right
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass, field
-from typing import TYPE_CHECKING, Any, Generic, Literal, TypeVar, overload
+from itertools import accumulate
+from typing import TYPE_CHECKING, Any, Generic, Literal, Self, TypeVar, overload
 
 from swoop.errors import InvalidArgument
 from swoop.times import Time
@@ -99,6 +101,23 @@ class Results(Sequence[Item], Generic[Item]):
         self._size = size
         self._make: Callable[[int], Any] = make
         self._columns = columns
+
+    @classmethod
+    def joined(cls, parts: Sequence[Self]) -> Self:
+        """Several sequences of results as one."""
+        starts = list(accumulate((len(part) for part in parts), initial=0))
+
+        def make(index: int) -> Item:
+            part = bisect_right(starts, index) - 1
+            return parts[part]._make(index - starts[part])  # type: ignore[no-any-return]
+
+        def columns() -> dict[str, Any]:
+            import pyarrow as pa
+
+            table = pa.concat_tables([part.to_arrow() for part in parts], promote_options="permissive")
+            return dict(zip(table.column_names, table.columns, strict=True))
+
+        return cls(starts[-1], make, columns)
 
     def __len__(self) -> int:
         return self._size

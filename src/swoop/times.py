@@ -20,6 +20,7 @@ LATEST = 2**62  # ticks beyond this could overflow
 EPOCH = dt.datetime(1970, 1, 1)
 EPOCH_UTC = dt.datetime(1970, 1, 1, tzinfo=dt.UTC)
 MICROSECOND = dt.timedelta(microseconds=1)
+FIRST_DATETIME, LAST_DATETIME = ((time - EPOCH) // MICROSECOND for time in (dt.datetime.min, dt.datetime.max))
 
 _UNITS: dict[str, int] = {}
 for _ticks, _names in (
@@ -90,17 +91,37 @@ def find_window(window: Any) -> Window:
     return Window("duration" if kind == "duration" else "integer", length)
 
 
-def _parse_duration(text: str) -> int:
+def find_lateness(lateness: Any, window: Window) -> int:
+    """How long rows are waited for, in ticks: a duration or an integer, like the window, and 0 at least.
+
+    >>> find_lateness("10 seconds", find_window("1 hour")), find_lateness(0, find_window(500))
+    (10000000, 0)
+    """
+    if isinstance(lateness, int) and not isinstance(lateness, bool) and (window.kind == "integer" or lateness == 0):
+        ticks = lateness
+    elif window.kind == "duration" and isinstance(lateness, str):
+        ticks = _parse_duration(lateness, "lateness")
+    elif window.kind == "duration" and isinstance(lateness, dt.timedelta):
+        ticks = lateness // MICROSECOND
+    else:
+        wanted = "an integer" if window.kind == "integer" else "a duration such as '10 seconds'"
+        raise InvalidType(f"the window is {window}, so lateness must be {wanted}, not {lateness!r}")
+    if not 0 <= ticks < LATEST:
+        raise InvalidArgument(f"lateness must be 0 at least and below 2**62, not {lateness!r}")
+    return ticks
+
+
+def _parse_duration(text: str, what: str = "window") -> int:
     parts = re.findall(r"([0-9]+(?:\.[0-9]+)?)\s*([^\W\d_]+)", text)
     if not parts or re.sub(r"\s+", "", text) != "".join(number + unit for number, unit in parts):
-        raise InvalidArgument(f"cannot read the window {text!r}; write for example '90 s', '1 hour' or '7 days'")
+        raise InvalidArgument(f"cannot read the {what} {text!r}; write for example '90 s', '1 hour' or '7 days'")
     total = Fraction(0)
     for number, unit in parts:
         if unit.lower() not in _UNITS:
-            raise InvalidArgument(f"unknown unit {unit!r} in the window {text!r}; use us, ms, s, min, hours, days or weeks")
+            raise InvalidArgument(f"unknown unit {unit!r} in the {what} {text!r}; use us, ms, s, min, hours, days or weeks")
         total += Fraction(number) * _UNITS[unit.lower()]
     if total.denominator != 1:
-        raise InvalidArgument(f"the window {text!r} is not a whole number of microseconds")
+        raise InvalidArgument(f"the {what} {text!r} is not a whole number of microseconds")
     return int(total)
 
 
@@ -160,12 +181,10 @@ class Clock:
         self.now = ticks
 
     def time(self, ticks: int) -> Time:
-        """The caller's time for ticks of the clock."""
-        if self.kind == "naive":
-            return EPOCH + dt.timedelta(microseconds=ticks)
-        if self.kind == "aware":
-            return EPOCH_UTC + dt.timedelta(microseconds=ticks)
-        return ticks
+        """The caller's time for ticks of the clock; what ends after the last datetime that there is, ends then."""
+        if self.kind not in ("naive", "aware"):
+            return ticks
+        return (EPOCH if self.kind == "naive" else EPOCH_UTC) + dt.timedelta(microseconds=min(ticks, LAST_DATETIME))
 
     def result_time(self, ticks: int) -> Time:
         """The time of a result: in a count window arrival numbers, whatever times the sets have."""

@@ -1,4 +1,4 @@
-"""Swoop on Spark: preparation of tokens, the top-k of a whole history, and sessions to run it in.
+"""Swoop on Spark: preparation of tokens, the top-k of a whole history and of a live stream, and sessions to run them in.
 
 Everything here is a function of DataFrames, usable in local mode and on a cluster alike::
 
@@ -9,8 +9,25 @@ Everything here is a function of DataFrames, usable in local mode and on a clust
 
 from __future__ import annotations
 
-from swoop.spark.history import at_least_once, rejected, topk_history
-from swoop.spark.preparation import char_ngrams, transitions, word_ngrams, words
+from swoop.spark.history import at_least_once, explain, rejected, topk_history
+from swoop.spark.live import StreamHandle, TopKStream, topk_stream
+from swoop.spark.live_join import StreamStats
+from swoop.spark.preparation import char_ngrams, timestamps, transitions, word_ngrams, words
 from swoop.spark.sessions import session
 
-__all__ = ["at_least_once", "char_ngrams", "rejected", "session", "topk_history", "transitions", "word_ngrams", "words"]
+__all__ = [
+    "StreamHandle",
+    "StreamStats",
+    "TopKStream",
+    "at_least_once",
+    "char_ngrams",
+    "explain",
+    "rejected",
+    "session",
+    "timestamps",
+    "topk_history",
+    "topk_stream",
+    "transitions",
+    "word_ngrams",
+    "words",
+]

@@ -17,14 +17,10 @@ from pyspark.sql import Column, DataFrame, Window
 from pyspark.sql import functions as F  # noqa: N812
 from pyspark.sql import types as T  # noqa: N812
 
-from swoop.errors import InvalidArgument, InvalidData
+from swoop.errors import InvalidArgument
 from swoop.similarity import Similarity, check_min_similarity, find_similarity
+from swoop.spark.rows import Names, check_k, find_spark_window, from_ticks, hashed, stream_of, ticks, time_kind, why_unusable
 from swoop.spark.slices import PAIR, replay_slice
-from swoop.times import find_window
-
-
-def _epoch() -> Column:
-    return F.lit("1970-01-01 00:00:00").cast("timestamp_ntz")
 
 
 def topk_history(
@@ -60,27 +56,26 @@ def topk_history(
         ``newer``, ``older`` (ids), ``similarity``, ``overlap``, ``enter``, ``leave``: one row per stay of positive length. The
         history ends at the time of its last row; whoever is still there has ``leave`` null.
     """
-    if isinstance(k, bool) or not isinstance(k, int) or k < 1:
-        raise InvalidArgument(f"k must be an integer of at least 1, not {k!r}")
+    check_k(k)
     if slices is not None and slices < 1:
         raise InvalidArgument(f"slices must be at least 1, not {slices}")
-    length = find_window(window)
+    length = find_spark_window(window)
     measure = find_similarity(similarity)
     threshold = check_min_similarity(measure, min_similarity)
-    if length.kind not in ("duration", "integer"):
-        raise InvalidArgument("a history needs a window that is a duration or an integer; for other windows use swoop.TopKJoin")
-    usable = _usable(sets, id, time, tokens, stream)
-    prepared = sets.filter(usable).select(
+    names = Names(id, time, tokens, stream)
+    names.check(sets)
+    kind = time_kind(sets, time, length)
+    reason = why_unusable(names, kind)
+    prepared = sets.filter(reason.isNull()).select(
         F.col(id).alias("id"),
-        _ticks(sets, time, length.kind).alias("time"),
-        _hashed(sets, tokens).alias("tokens"),
-        (F.col(stream) if stream else F.lit("left")).alias("stream"),
+        ticks(time, kind).alias("time"),
+        hashed(sets, tokens).alias("tokens"),
+        stream_of(names).alias("stream"),
     )
-    left_out = sets.filter(~usable).count()
+    left_out = sets.filter(reason.isNotNull()).count()
     if left_out:
         warnings.warn(
-            f"{left_out} rows cannot be used (a null, or a stream that is not 'left' or 'right') and are left out; "
-            "swoop.spark.rejected(sets, ...) gives them",
+            f"{left_out} rows cannot be used and are left out; swoop.spark.rejected(sets, ...) gives them and says why",
             stacklevel=2,
         )
     cuts = _cuts(prepared, length.length, slices)
@@ -104,30 +99,22 @@ def topk_history(
         "older",
         "similarity",
         "overlap",
-        _from_ticks(F.col("enter"), sets.schema[time].dataType).alias("enter"),
-        _from_ticks(F.col("leave"), sets.schema[time].dataType).alias("leave"),
+        from_ticks(F.col("enter"), kind).alias("enter"),
+        from_ticks(F.col("leave"), kind).alias("leave"),
     )
 
 
 def rejected(
     sets: DataFrame, *, id: str = "id", time: str = "time", tokens: str = "tokens", stream: str | None = None
 ) -> DataFrame:
-    """The rows that :func:`topk_history` cannot use: a null id, time, set or token, or a stream that is not left or right."""
-    return sets.filter(~_usable(sets, id, time, tokens, stream))
+    """The rows that :func:`topk_history` cannot use, with a column ``reason``.
 
-
-def _usable(sets: DataFrame, id: str, time: str, tokens: str, stream: str | None) -> Column:
-    for name, argument in ((id, "id"), (time, "time"), (tokens, "tokens"), (stream, "stream")):
-        if name is not None:
-            _find(sets, name, argument)
-    found = sets.schema[tokens].dataType
-    if not isinstance(found, T.ArrayType):
-        raise InvalidData(
-            f"column {tokens!r} has type {found.simpleString()}; tokens are an array of strings, binaries or integers"
-        )
-    usable = F.col(id).isNotNull() & F.col(time).isNotNull() & F.col(tokens).isNotNull()
-    usable = usable & ~F.coalesce(F.exists(tokens, lambda token: token.isNull()), F.lit(False))
-    return usable & F.coalesce(F.col(stream).isin("left", "right"), F.lit(False)) if stream else usable
+    These are rows with a null id, time, set or token, a time out of range, or a stream that is neither left nor right.
+    """
+    names = Names(id, time, tokens, stream)
+    names.check(sets)
+    reason = why_unusable(names, time_kind(sets, time))
+    return sets.withColumn("reason", reason).filter(F.col("reason").isNotNull())
 
 
 def at_least_once(stays: DataFrame) -> DataFrame:
@@ -137,42 +124,26 @@ def at_least_once(stays: DataFrame) -> DataFrame:
     )
 
 
-def _find(sets: DataFrame, name: str, argument: str) -> T.DataType:
-    if name not in sets.columns:
-        there = ", ".join(map(repr, sets.columns))
-        raise InvalidData(f"there is no column {name!r} for {argument}; there is {there}. Name it with {argument}=...")
-    return sets.schema[name].dataType
+def explain(pairs: DataFrame, sets: DataFrame, *, id: str = "id", tokens: str = "tokens") -> DataFrame:
+    """Why pairs are similar: ``pairs`` with three more columns, the tokens that both sets share and those that only one has.
 
-
-def _ticks(sets: DataFrame, time: str, kind: str) -> Column:
-    """Times as integers: microseconds since 1970, or the integers given."""
-    found = _find(sets, time, "time")
-    if isinstance(found, T.TimestampType) and kind == "duration":
-        return F.unix_micros(time)
-    if isinstance(found, T.TimestampNTZType) and kind == "duration":
-        return F.timestamp_diff("MICROSECOND", _epoch(), F.col(time))
-    if isinstance(found, T.IntegralType) and kind == "integer":
-        return F.col(time).cast("long")
-    wanted = "timestamps" if kind == "duration" else "integers"
-    raise InvalidData(f"column {time!r} has type {found.simpleString()}, but with this window times are {wanted}")
-
-
-def _from_ticks(ticks: Column, time: T.DataType) -> Column:
-    """Ticks as times of the given type. Times without a zone are counted without one, so no change of clocks gets in."""
-    if isinstance(time, T.TimestampType):
-        return F.timestamp_micros(ticks)
-    if isinstance(time, T.TimestampNTZType):
-        seconds = ticks.cast("decimal(20, 0)") / F.lit(1_000_000).cast("decimal(20, 0)")
-        return _epoch() + F.make_dt_interval(F.lit(0), F.lit(0), F.lit(0), seconds.cast("decimal(18, 6)"))
-    return ticks
-
-
-def _hashed(sets: DataFrame, tokens: str) -> Column:
-    """Tokens as 64-bit numbers: integers as they are, all others by their hash."""
-    found = sets.schema[tokens].dataType
-    if isinstance(found, T.ArrayType) and isinstance(found.elementType, T.IntegralType):
-        return F.col(tokens).cast("array<bigint>")
-    return F.transform(tokens, lambda token: F.xxhash64(token))
+    Parameters
+    ----------
+    pairs
+        Rows with the ids ``newer`` and ``older``: a result of :func:`topk_history`, :func:`at_least_once`, or a part of one.
+    sets
+        The sets, with their original tokens. Ids should be unique: a pair has one row for each set that has its id.
+    id, tokens
+        Names of the columns of ``sets``.
+    """
+    newer, older = (sets.select(F.col(id).alias(side), F.col(tokens).alias(f"_{side}")) for side in ("newer", "older"))
+    found = pairs.join(newer, "newer", "left").join(older, "older", "left")
+    return found.select(
+        *pairs.columns,
+        F.array_intersect("_newer", "_older").alias("shared"),
+        F.array_except("_newer", "_older").alias("only_newer"),
+        F.array_except("_older", "_newer").alias("only_older"),
+    )
 
 
 def _cuts(sets: DataFrame, length: int, slices: int | None) -> list[int] | None:

@@ -1,13 +1,14 @@
-"""From columns to tokens, in native column expressions.
+"""From columns to tokens and times, in native column expressions.
 
 Nothing leaves Spark's own engine::
 
-    sets = posts.select("id", "time", words("title", "body").alias("tokens"))
+    sets = posts.select("id", timestamps("posted").alias("time"), words("title", "body").alias("tokens"))
 """
 
 from __future__ import annotations
 
 from collections.abc import Iterable
+from decimal import Decimal
 
 from pyspark.sql import Column, DataFrame
 from pyspark.sql import functions as F  # noqa: N812
@@ -17,6 +18,11 @@ from swoop.errors import InvalidArgument
 ColumnOrName = Column | str
 
 _URL = r"(?:https?://|www\.)\S+"
+
+_UNITS = {"s": 6, "ms": 3, "us": 0, "ns": -3}  # powers of ten that make them microseconds
+_YEARS = (-62_135_596_800_000_000, 253_402_300_799_999_999)  # 1 to 9999, in microseconds since 1970
+_NUMBER_TYPE = r"^(tinyint|smallint|int|bigint|float|double|decimal\(.*)$"
+_BEGINS_WITH_YEAR = r"^\s*\d{4}"  # Spark reads 12:30 as a time of today
 
 
 def _text(columns: tuple[ColumnOrName, ...]) -> Column:
@@ -84,3 +90,44 @@ def transitions(events: DataFrame, case: str, activity: str, time: str) -> DataF
     )
     none = F.array().cast("array<string>")
     return cases.select("id", "time", F.array_distinct(F.when(F.size("steps") > 1, follows).otherwise(none)).alias("tokens"))
+
+
+def timestamps(column: ColumnOrName, unit: str | None = None, format: str | None = None) -> Column:
+    """A column of strings or numbers as timestamps.
+
+    What cannot be read is null, and so are times outside the years 1 to 9999; :func:`swoop.spark.rejected` gives such rows.
+    What is finer than a microsecond is cut off.
+
+    Parameters
+    ----------
+    column
+        Without ``unit`` and ``format``, its type decides: numbers are seconds since 1970, strings are read as ISO 8601
+        (``2024-05-01``, ``2024-05-01 12:30``, ``2024-05-01T12:30:00.25Z``, ``2024-05-01T12:30:00+02:00``; without an offset,
+        in the time zone of the session), timestamps and dates are taken as they are.
+    unit
+        Numbers, and strings of digits, are counted since 1970 in ``"s"``, ``"ms"``, ``"us"`` or ``"ns"``. They may be negative
+        or have a fraction. All other strings are null.
+    format
+        Strings are read by this pattern of Spark, such as ``"dd/MM/yyyy HH:mm"``. Spark itself refuses wrong patterns.
+    """
+    if unit is not None and unit not in tuple(_UNITS):
+        raise InvalidArgument(f"unit must be one of {', '.join(map(repr, _UNITS))}, not {unit!r}")
+    if unit is not None and format is not None:
+        raise InvalidArgument(f"give a unit for numbers or a format for strings, not both (unit={unit!r}, format={format!r})")
+    found = F.col(column) if isinstance(column, str) else column
+    text = found.cast("string")
+    if format is not None:
+        time = F.try_to_timestamp(text, F.lit(format))
+    elif unit is not None:
+        time = _epoch_to_timestamp(text, unit)
+    else:
+        written = F.when(text.rlike(_BEGINS_WITH_YEAR), found.try_cast("timestamp_ltz"))
+        time = F.when(F.typeof(found).rlike(_NUMBER_TYPE), _epoch_to_timestamp(text, "s")).otherwise(written)
+    return F.when(F.unix_micros(time).between(*_YEARS), time)
+
+
+def _epoch_to_timestamp(text: Column, unit: str) -> Column:
+    """By decimals, which are exact. They have room for twelve digits of seconds, as the year 9999 needs; the rest is null."""
+    power = _UNITS[unit]
+    number = text.try_cast(f"decimal(30, {12 + power})")
+    return F.timestamp_micros(F.floor(number * F.lit(Decimal(10) ** power)).cast("long"))

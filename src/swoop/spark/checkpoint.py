@@ -1,0 +1,212 @@
+"""What a live join keeps under its checkpoint: parameters, the rows of the window in chunks, and one state per batch.
+
+A state names the chunks that hold the window after its batch. Chunks and states are written whole and never changed, the state
+last, so a process that is killed at any moment leaves the state of the batch before, or that of the batch. What no state needs
+any more is deleted when the next batch begins: only then is it certain that Spark will not run this batch again.
+"""
+
+from __future__ import annotations
+
+import json
+import os
+import re
+import time
+import uuid
+import zlib
+from collections.abc import Iterable
+from dataclasses import asdict, dataclass, replace
+from typing import Any
+
+import pyarrow as pa
+import pyarrow.compute as pc
+
+from swoop.errors import InvalidArgument, InvalidFile
+from swoop.spark.files import Folder
+
+FORMAT, VERSION = "swoop stream", 1
+MERGED = 16  # chunks of one level that become one of the next
+LARGEST_MERGE = 1_000_000  # rows
+
+_STATE = re.compile(r"(\d{12})(-end)?\.json")
+
+
+@dataclass(frozen=True)
+class Chunk:
+    """A file of rows. Level 0 holds those of one batch; ``latest`` is the time of the last of them to expire."""
+
+    name: str
+    level: int
+    rows: int
+    latest: int
+    crc: int
+
+
+@dataclass(frozen=True)
+class Counters:
+    """Rows of all batches by what became of them, and changes of the top-k."""
+
+    rows: int = 0
+    late: int = 0
+    rejected: int = 0
+    sets: int = 0
+    changes: int = 0
+
+
+@dataclass(frozen=True)
+class State:
+    """A live join after a batch.
+
+    Attributes
+    ----------
+    batch
+        The number of the batch; -1 before the first.
+    ended
+        The stream ended after this batch, and the rows that were held have entered.
+    highest
+        The time of the latest row so far, in ticks.
+    watermark
+        Rows before it have entered the join; those that come now are late.
+    written
+        When the state was written, in seconds since 1970.
+    """
+
+    batch: int
+    k: int
+    ended: bool = False
+    highest: int | None = None
+    watermark: int | None = None
+    counters: Counters = Counters()
+    chunks: tuple[Chunk, ...] = ()
+    written: float = 0.0
+
+    @property
+    def step(self) -> str:
+        """What files and messages of this state are called."""
+        return f"{self.batch:012}{'-end' if self.ended else ''}"
+
+    def to_json(self) -> bytes:
+        text = json.dumps(asdict(self))
+        return json.dumps({"state": text, "crc": zlib.crc32(text.encode())}, indent=1).encode()
+
+    @classmethod
+    def from_json(cls, data: bytes) -> State:
+        outer = json.loads(data)
+        if zlib.crc32(outer["state"].encode()) != outer["crc"]:
+            raise ValueError("the checksum does not match")
+        found = json.loads(outer["state"])
+        found["chunks"] = tuple(Chunk(**chunk) for chunk in found["chunks"])
+        found["counters"] = Counters(**found["counters"])
+        return cls(**found)
+
+
+class Checkpoint:
+    """The files of a live join. ``parameters`` are those that a later run must share."""
+
+    def __init__(self, path: str | os.PathLike[str], parameters: dict[str, Any]) -> None:
+        self._folder = Folder(path).inner("swoop")
+        self._states = self._folder.inner("states")
+        self._chunks = self._folder.inner("chunks")
+        self.run = self._agree(parameters)
+
+    @property
+    def path(self) -> str:
+        return str(self._folder.path)
+
+    def _agree(self, parameters: dict[str, Any]) -> str:
+        """Compare the parameters with those of the run before, or note them. Gives what this checkpoint calls itself."""
+        if "parameters.json" not in self._folder.names():
+            run = uuid.uuid4().hex
+            known = {"format": FORMAT, "version": VERSION, "run": run, "parameters": parameters}
+            self._folder.write("parameters.json", json.dumps(known, indent=1).encode())
+            return run
+        try:
+            known = json.loads(self._folder.read("parameters.json").to_pybytes())
+            run, version, before = known["run"], known["version"], known["parameters"]
+        except (ValueError, KeyError, TypeError) as error:
+            raise self._damaged("parameters.json", error) from error
+        if version > VERSION:
+            raise InvalidFile(
+                f"the checkpoint {self.path!r} has format version {version}, made by a newer release; this one reads versions "
+                f"up to {VERSION}. Upgrade with: pip install --upgrade swoop-join"
+            )
+        differences = [
+            f"{name} was {before.get(name)!r} and now is {parameters.get(name)!r}"
+            for name in {**before, **parameters}
+            if before.get(name) != parameters.get(name)
+        ]
+        if differences:
+            raise InvalidArgument(
+                f"the checkpoint {self.path!r} was made with other parameters: {'; '.join(differences)}. "
+                "Use the same as before, or a new checkpoint"
+            )
+        return str(run)
+
+    def _damaged(self, name: str, why: object) -> InvalidFile:
+        return InvalidFile(
+            f"the checkpoint {self.path!r} is damaged: {name}: {why}. Restore it from a copy, or begin with a new checkpoint"
+        )
+
+    def batches(self) -> list[tuple[int, bool]]:
+        """Batch and ending of the states that are there, in order."""
+        found = (_STATE.fullmatch(name) for name in self._states.names())
+        return sorted((int(match[1]), bool(match[2])) for match in found if match)
+
+    def state(self, batch: int, ended: bool) -> State:
+        name = f"{State(batch, 0, ended).step}.json"
+        try:
+            return State.from_json(self._states.read(name).to_pybytes())
+        except (OSError, ValueError, KeyError, TypeError) as error:
+            raise self._damaged(f"states/{name}", error) from error
+
+    def read(self, chunks: Iterable[Chunk]) -> list[pa.Table]:
+        """The rows of some chunks."""
+        tables = []
+        for chunk in chunks:
+            try:
+                data = self._chunks.read(chunk.name)
+                if zlib.crc32(data) != chunk.crc:
+                    raise ValueError("the checksum does not match")
+                tables.append(pa.ipc.open_file(data).read_all())
+            except (OSError, ValueError) as error:
+                raise self._damaged(f"chunks/{chunk.name}", error) from error
+        return tables
+
+    def write(self, state: State, rows: pa.Table, expired: int) -> State:
+        """Keep the rows of a batch, but for those up to ``expired``, then its state, which is given back with its chunks."""
+        chunks = [chunk for chunk in state.chunks if chunk.latest > expired]
+        rows = rows.filter(pc.greater(rows["time"], expired))
+        if rows.num_rows:
+            chunks.append(self._write_chunk(f"{state.step}.arrow", 0, rows))
+        while len(tail := chunks[-MERGED:]) == MERGED and tail[0].level == tail[-1].level:
+            if sum(chunk.rows for chunk in tail) > LARGEST_MERGE:
+                break
+            merged = pa.concat_tables(self.read(tail))
+            merged = merged.filter(pc.greater(merged["time"], expired))
+            level = tail[0].level + 1
+            chunks[-MERGED:] = [self._write_chunk(f"{state.step}-level-{level}.arrow", level, merged)]
+        state = replace(state, chunks=tuple(chunks), written=time.time())
+        self._states.write(f"{state.step}.json", state.to_json())
+        return state
+
+    def _write_chunk(self, name: str, level: int, rows: pa.Table) -> Chunk:
+        sink = pa.BufferOutputStream()
+        with pa.ipc.new_file(sink, rows.schema, options=pa.ipc.IpcWriteOptions(compression="lz4")) as writer:
+            writer.write_table(rows)
+        data = sink.getvalue()
+        self._chunks.write(name, data)
+        return Chunk(name, level, rows.num_rows, pc.max(rows["time"]).as_py(), zlib.crc32(data))
+
+    def collect(self, state: State) -> None:
+        """Delete what a run that goes on from this state does not need.
+
+        Later states stay: they tell that their batches were run before, and that results of them may be out.
+        """
+        needed = {chunk.name for chunk in state.chunks}
+        for batch, ended in self.batches():
+            if (batch, ended) > (state.batch, state.ended):
+                needed |= {chunk.name for chunk in self.state(batch, ended).chunks}
+            elif (batch, ended) < (state.batch, state.ended):
+                self._states.delete(f"{State(batch, 0, ended).step}.json")
+        for name in self._chunks.names():
+            if name not in needed:
+                self._chunks.delete(name)

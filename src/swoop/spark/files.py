@@ -1,0 +1,49 @@
+"""Folders on any file system that Arrow knows: this machine's, HDFS, S3 and others."""
+
+from __future__ import annotations
+
+import os
+from contextlib import suppress
+
+import pyarrow as pa
+from pyarrow import fs
+
+
+class Folder:
+    """A folder in which files appear whole or not at all."""
+
+    def __init__(self, path: str | os.PathLike[str]) -> None:
+        text = os.fspath(path)
+        if text.startswith("file:"):  # Hadoop writes file:/folder where others write file:///folder
+            text = "/" + text.removeprefix("file:").lstrip("/")
+        elif "://" not in text:
+            text = os.path.abspath(text)
+        self._system, self.path = fs.FileSystem.from_uri(text.replace("s3a://", "s3://", 1))
+
+    def inner(self, name: str) -> Folder:
+        """A folder in this one."""
+        found = Folder.__new__(Folder)
+        found._system, found.path = self._system, f"{self.path}/{name}"
+        return found
+
+    def names(self) -> list[str]:
+        """The files of this folder, in order; none if it does not exist."""
+        found = self._system.get_file_info(fs.FileSelector(self.path, allow_not_found=True))
+        return sorted(info.base_name for info in found if info.is_file)
+
+    def read(self, name: str) -> pa.Buffer:
+        with self._system.open_input_file(f"{self.path}/{name}") as file:
+            return file.read_buffer()
+
+    def write(self, name: str, data: bytes | pa.Buffer) -> None:
+        """Write a file, or put it in the place of the one that has this name."""
+        part = f"{self.path}/.{name}.part"
+        self._system.create_dir(self.path)
+        with self._system.open_output_stream(part) as file:
+            file.write(data)
+        self._system.move(part, f"{self.path}/{name}")
+
+    def delete(self, name: str) -> None:
+        """Delete a file if it is there."""
+        with suppress(FileNotFoundError):
+            self._system.delete_file(f"{self.path}/{name}")

@@ -1,0 +1,285 @@
+"""The top-k of a stream, live: Structured Streaming brings the rows in batches, the engine lives in the driver."""
+
+from __future__ import annotations
+
+import os
+import shutil
+import tempfile
+import threading
+import time as clock
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+from pyspark.sql import DataFrame, SparkSession
+from pyspark.sql import functions as F  # noqa: N812
+from pyspark.sql import types as T  # noqa: N812
+
+from swoop.errors import InvalidArgument, InvalidData, InvalidType
+from swoop.pairs import Changes, Explanation, Pair, TopK
+from swoop.similarity import Similarity, check_min_similarity, find_similarity
+from swoop.spark.checkpoint import Checkpoint
+from swoop.spark.live_join import LiveJoin, Parameters, StreamStats
+from swoop.spark.metrics import MetricsServer, metrics_text
+from swoop.spark.outputs import MemoryOutput, find_output
+from swoop.spark.rows import Names, check_k, find_spark_window, hashed, stream_of, ticks, time_kind, why_unusable
+from swoop.times import find_lateness
+
+
+def topk_stream(
+    sets: DataFrame,
+    k: int,
+    window: Any,
+    similarity: str | Similarity = "jaccard",
+    *,
+    id: str = "id",
+    time: str = "time",
+    tokens: str = "tokens",
+    stream: str | None = None,
+    min_similarity: float | None = None,
+    lateness: Any = "10 seconds",
+    cells: int = 1,
+) -> TopKStream:
+    """The top-k of a stream, to be started.
+
+    Parameters
+    ----------
+    sets
+        A streaming DataFrame with one row per set: an id (integer, string or binary), a time (timestamp or integer, as the
+        window demands) and an array of tokens. Rows that cannot be used go to the rejected output.
+    k, window, similarity, min_similarity
+        As for :class:`swoop.TopKJoin`. The window is a duration or an integer.
+    id, time, tokens, stream
+        Names of the columns. With ``stream``, a column of ``"left"`` and ``"right"``, only left-right pairs count.
+    lateness
+        How long rows are waited for, in the time of the rows: they enter in the order of time and id once a row has come that
+        is later by this much. Rows that come still later go to the late output.
+    cells
+        1: one engine, in the driver.
+
+    Examples
+    --------
+    ::
+
+        posts = spark.readStream.schema("id long, time timestamp, text string").json("posts")
+        sets = posts.select("id", "time", words("text").alias("tokens"))
+        handle = topk_stream(sets, k=10, window="1 hour").start(checkpoint="state", changes="changes")
+        handle.topk()
+    """
+    if not sets.isStreaming:
+        raise InvalidArgument("sets is not a stream; make it with spark.readStream, or use topk_history")
+    if not hasattr(sets, "_jdf"):
+        raise InvalidArgument("a live join needs its engine beside Spark's driver, so it cannot be started over Spark Connect")
+    if cells != 1:
+        raise InvalidArgument(f"cells must be 1, not {cells!r}")
+    names = Names(id, time, tokens, stream)
+    names.check(sets)
+    ids = sets.schema[id].dataType
+    if not isinstance(ids, T.StringType | T.BinaryType | T.IntegralType):
+        raise InvalidData(f"column {id!r} has type {ids.simpleString()}; an id is an integer, a string or a binary: cast it")
+    length = find_spark_window(window)
+    measure = find_similarity(similarity)
+    parameters = Parameters(
+        k=check_k(k),
+        window=length,
+        similarity=measure,
+        two_streams=stream is not None,
+        min_similarity=check_min_similarity(measure, min_similarity),
+        lateness=find_lateness(lateness, length),
+        times=time_kind(sets, time, length),
+        ids=ids.simpleString(),
+        tokens=sets.schema[tokens].dataType.simpleString(),
+    )
+    return TopKStream(_prepared(sets, names, parameters), parameters)
+
+
+def _prepared(sets: DataFrame, names: Names, parameters: Parameters) -> DataFrame:
+    """The columns that a live join takes. Of a row that cannot be used, the whole row in JSON; of others, the set."""
+    why = why_unusable(names, parameters.times)
+    row = F.to_json(F.struct(*(F.col(f"`{name}`") for name in sets.columns)), {"ignoreNullFields": "false"})
+    return sets.select(
+        F.col(names.id).alias("id"),
+        ticks(names.time, parameters.times).alias("time"),
+        F.when(why.isNull(), F.col(names.tokens)).alias("tokens"),
+        stream_of(names).alias("stream"),
+        F.when(why.isNull(), F.xxhash64(hashed(sets, names.tokens), stream_of(names))).alias("tie"),
+        why.alias("reason"),
+        F.when(why.isNotNull(), row).alias("row"),
+    )
+
+
+@dataclass(frozen=True)
+class TopKStream:
+    """A live join that can be started."""
+
+    _rows: DataFrame
+    _parameters: Parameters
+
+    def start(
+        self,
+        checkpoint: str | os.PathLike[str] | None = None,
+        *,
+        changes: Any = (),
+        late: Any = None,
+        rejected: Any = None,
+        trigger: str | None = None,
+        available_now: bool = False,
+        metrics_port: int | None = None,
+        name: str | None = None,
+    ) -> StreamHandle:
+        """Start the stream, or go on with it where a run with the same checkpoint stopped, however it stopped.
+
+        Parameters
+        ----------
+        checkpoint
+            A folder for Spark's progress and the rows of the window. None: a temporary one, deleted at the end.
+        changes, late, rejected
+            Where changes of the top-k, late rows and rejected rows go: a function of the results and the number of their batch,
+            a folder for Parquet files, ``"kafka://host:port/topic"``, ``"memory"`` (for :meth:`StreamHandle.changes`), or
+            several of these in a list. By default late and rejected rows go to the folders ``swoop/late`` and
+            ``swoop/rejected`` of the checkpoint.
+        trigger
+            How often a batch is made, such as ``"500 milliseconds"``; by default as soon as the last one is done.
+        available_now
+            Take what is there, let also the rows enter that are held back, and stop.
+        metrics_port
+            Serve figures for Prometheus at this port of the loopback interface; 0 chooses a free one.
+        name
+            What the query is called in Spark's own pages.
+        """
+        if trigger is not None and available_now:
+            raise InvalidArgument(f"trigger={trigger!r} and available_now=True exclude each other; give one of them")
+        spark = self._rows.sparkSession
+        temporary = None if checkpoint is not None else tempfile.mkdtemp(prefix="swoop-checkpoint-")
+        folder = _qualified(spark, temporary or os.fspath(checkpoint or ""))
+        kept = Checkpoint(folder, self._parameters.lasting())
+        to = find_output(changes, spark, kept.run, "changes")
+        live = LiveJoin(
+            self._parameters,
+            kept,
+            changes=to,
+            late=find_output(f"{folder}/swoop/late" if late is None else late, spark, kept.run, "late"),
+            rejected=find_output(f"{folder}/swoop/rejected" if rejected is None else rejected, spark, kept.run, "rejected"),
+        )
+        handle = StreamHandle(live, [o for o in to.outputs if isinstance(o, MemoryOutput)], temporary)
+        writer = self._rows.writeStream.foreachBatch(handle._take).option("checkpointLocation", folder)
+        if name is not None:
+            writer = writer.queryName(name)
+        if available_now:
+            writer = writer.trigger(availableNow=True)
+        elif trigger is not None:
+            writer = writer.trigger(processingTime=trigger)
+        handle._begin(writer.start(), ends=available_now, metrics_port=metrics_port)
+        return handle
+
+
+def _qualified(spark: SparkSession, path: str) -> str:
+    """The address of a folder as Spark understands it: without a scheme, it lies on Spark's default file system."""
+    jvm: Any = spark._jvm
+    hadoop = spark._jsc.hadoopConfiguration()
+    if "://" not in path and not path.startswith("file:") and hadoop.get("fs.defaultFS", "file:///").startswith("file:"):
+        path = Path(path).absolute().as_posix()
+    where = jvm.org.apache.hadoop.fs.Path(path)
+    return str(where.getFileSystem(hadoop).makeQualified(where).toString())
+
+
+class StreamHandle:
+    """A live join that runs.
+
+    Attributes
+    ----------
+    query
+        Spark's own handle.
+    """
+
+    query: Any
+
+    def __init__(self, live: LiveJoin, memory: list[MemoryOutput], temporary: str | None) -> None:
+        self._live, self._memory, self._temporary = live, memory, temporary
+        self._failure: BaseException | None = None
+        self._over = threading.Event()
+        self._stopped = False
+        self._metrics: MetricsServer | None = None
+
+    def _begin(self, query: Any, ends: bool, metrics_port: int | None) -> None:
+        self.query = query
+        if metrics_port is not None:
+            self._metrics = MetricsServer(metrics_port, self.metrics)
+        threading.Thread(target=self._watch, args=(ends,), name="swoop stream", daemon=True).start()
+
+    def _take(self, frame: DataFrame, batch: int) -> None:
+        try:
+            started = clock.perf_counter()
+            self._live.process(batch, frame.toArrow(), started)
+        except BaseException as error:
+            self._failure = error
+            raise
+
+    def _watch(self, ends: bool) -> None:
+        """Wait for the end of the query; let what is held enter if the stream has ended too."""
+        try:
+            self.query.awaitTermination()
+            if ends and not self._stopped:
+                self._live.end()
+        except BaseException as error:
+            self._failure = self._failure or error
+        finally:
+            if self._metrics is not None:
+                self._metrics.close()
+            if self._temporary is not None:
+                shutil.rmtree(self._temporary, ignore_errors=True)
+            self._over.set()
+
+    def topk(self) -> TopK:
+        """The most similar pairs after the last batch, at most k, in the total order."""
+        return self._live.topk
+
+    def changes(self) -> Changes:
+        """Every change of the top-k since the last call. Only with ``changes="memory"``."""
+        if not self._memory:
+            raise InvalidArgument('changes are not kept in memory; start the stream with changes="memory"')
+        return Changes.joined(self._memory[0].take() or [self._live.no_changes()])
+
+    def explain(self, pair: Pair) -> Explanation:
+        """What the sets of a pair share and what only one of them has. Both must still be in the window."""
+        return self._live.join.explain(pair)
+
+    @property
+    def stats(self) -> StreamStats:
+        """Figures after the last batch."""
+        return self._live.stats
+
+    @property
+    def is_active(self) -> bool:
+        """Whether the stream runs."""
+        return not self._over.is_set()
+
+    @property
+    def metrics_port(self) -> int | None:
+        """The port at which figures for Prometheus are served."""
+        return None if self._metrics is None else self._metrics.port
+
+    def metrics(self) -> str:
+        """The figures in the text format of Prometheus."""
+        return metrics_text(self.stats, self.is_active)
+
+    def stop(self) -> None:
+        """Stop the stream. A run with the same checkpoint goes on where it stopped."""
+        self._stopped = True
+        self.query.stop()
+        self._over.wait()
+
+    def await_termination(self, timeout: float | None = None) -> bool:
+        """Wait until the stream is over, at most ``timeout`` seconds; whether it is. Raises what made it fail."""
+        if timeout is not None and timeout < 0:
+            raise InvalidType(f"timeout must be a number of seconds, not {timeout!r}")
+        over = self._over.wait(timeout)
+        if over and self._failure is not None and not self._stopped:
+            raise self._failure
+        return over
+
+    def __enter__(self) -> StreamHandle:
+        return self
+
+    def __exit__(self, *error: object) -> None:
+        self.stop()

@@ -1,0 +1,398 @@
+"""Live joins without Spark: equal to brute force whatever the batches and the disorder, and whenever the process dies."""
+
+from __future__ import annotations
+
+import json
+import random
+import shutil
+import zlib
+from collections.abc import Callable
+from dataclasses import dataclass, replace
+from pathlib import Path
+from typing import Any
+
+import pyarrow as pa
+import pyarrow.parquet as pq
+import pytest
+from hypothesis import HealthCheck, given, settings
+from hypothesis import strategies as st
+
+from swoop import oracle
+from swoop.errors import InvalidArgument, InvalidFile
+from swoop.oracle import Record
+from swoop.similarity import find_similarity
+from swoop.spark import checkpoint as checkpoints
+from swoop.spark.checkpoint import Checkpoint
+from swoop.spark.files import Folder
+from swoop.spark.live_join import LiveJoin, Parameters
+from swoop.spark.outputs import FolderOutput
+from swoop.times import find_window
+from tests.histories import SIMILARITIES, thresholds
+
+SCHEMA = pa.schema(
+    [
+        ("id", pa.int64()),
+        ("time", pa.int64()),
+        ("tokens", pa.list_(pa.int64())),
+        ("stream", pa.string()),
+        ("tie", pa.int64()),
+        ("reason", pa.string()),
+        ("row", pa.string()),
+    ]
+)
+
+
+@dataclass(frozen=True)
+class Row:
+    id: int
+    time: int
+    tokens: tuple[int, ...]
+    stream: str = "left"
+    reason: str | None = None
+
+    def record(self, two_streams: bool) -> Record:
+        return Record(self.tokens, self.time, self.id, self.stream if two_streams else None)  # type: ignore[arg-type]
+
+
+def table(rows: list[Row]) -> pa.Table:
+    found = [(r.id, r.time, r.tokens, r.stream, hash(r.tokens), r.reason, "{}") for r in rows]
+    return pa.Table.from_pylist([dict(zip(SCHEMA.names, row, strict=True)) for row in found], SCHEMA)
+
+
+PARAMETERS = Parameters(
+    k=3,
+    window=find_window(12),
+    similarity=find_similarity("jaccard"),
+    two_streams=False,
+    min_similarity=None,
+    lateness=4,
+    times="integer",
+)
+
+
+@dataclass(frozen=True)
+class Run:
+    """Batches, after which of them the stream ends (and goes on in a new process), and what is asked for."""
+
+    batches: list[list[Row]]
+    ends: frozenset[int]
+    parameters: Parameters = PARAMETERS
+
+    def options(self) -> dict[str, Any]:
+        p = self.parameters
+        return {
+            "k": p.k,
+            "window": p.window.length,
+            "similarity": p.similarity,
+            "two_streams": p.two_streams,
+            "min_similarity": p.min_similarity,
+        }
+
+
+def start(folder: Path, parameters: Parameters) -> LiveJoin:
+    outputs = (FolderOutput(folder / name) for name in ("changes", "late", "rejected"))
+    return LiveJoin(parameters, Checkpoint(folder, parameters.lasting()), *outputs)
+
+
+class Killed(BaseException):
+    pass
+
+
+def run(folder: Path, run: Run, commits: Callable[[int], bool] = lambda batch: True, from_batch: int = 0) -> LiveJoin:
+    """All batches from one on, as Spark would run them; a process that does not live to commit a batch is Killed."""
+    live = start(folder, run.parameters)
+    for batch, rows in enumerate(run.batches[from_batch:], from_batch):
+        live.process(batch, table(rows))
+        if not commits(batch):
+            raise Killed
+        (folder / "committed").write_text(str(batch))
+        if batch in run.ends:
+            live.end()
+            (folder / "ended").write_text(str(batch))
+            live = start(folder, run.parameters)
+    live.end()
+    return live
+
+
+def read(folder: Path, name: str) -> list[dict[str, Any]]:
+    files = sorted((folder / name).glob("*.parquet"), key=lambda p: (p.name[:12], p.name[12:] != ".parquet"))
+    return [row for file in files for row in pq.read_table(file).to_pylist()]
+
+
+def results(folder: Path, live: LiveJoin) -> Any:
+    stats = replace(live.stats, memory_bytes=0, batch_seconds=0.0, batch_rows=0, vocabulary_size=0)
+    return [read(folder, name) for name in ("changes", "late", "rejected")], stats, list(live.topk)
+
+
+def expected(run: Run) -> Any:
+    """Changes, late ids, rejected rows and top-k by the definition."""
+    entered: list[Row] = []
+    late: list[int] = []
+    rejected = 0
+    watermark = highest = -(10**9)
+    for batch, rows in enumerate(run.batches):
+        usable = [row for row in rows if row.reason is None]
+        rejected += len(rows) - len(usable)
+        late += [row.id for row in usable if row.time < watermark]
+        on_time = [row for row in usable if row.time >= watermark]
+        entered += on_time
+        if on_time:
+            highest = max(highest, *(row.time for row in on_time))
+            watermark = max(watermark, highest - run.parameters.lateness)
+        if batch in run.ends and any(row.time >= watermark for row in entered):
+            watermark = highest + 1
+    records = [
+        row.record(run.parameters.two_streams) for row in sorted(entered, key=lambda row: (row.time, row.id, hash(row.tokens)))
+    ]
+    changes = [
+        (c.time, c.kind, c.pair.newer, c.pair.older, c.pair.similarity, c.pair.overlap)
+        for c in oracle.changes(records, **run.options())
+    ]
+    return changes, late, rejected, oracle.topk(records, **run.options())
+
+
+def check(folder: Path, case: Run, live: LiveJoin) -> None:
+    changes, late, rejected, topk = expected(case)
+    names = ("time", "kind", "newer", "older", "similarity", "overlap")
+    assert [tuple(row[name] for name in names) for row in read(folder, "changes")] == changes
+    assert [row["id"] for row in read(folder, "late")] == late
+    assert len(read(folder, "rejected")) == rejected
+    assert list(live.topk) == topk
+    stats = live.stats
+    assert (stats.late, stats.rejected, stats.changes) == (len(late), rejected, len(changes))
+    assert stats.rows == sum(map(len, case.batches)) == stats.sets + stats.late + stats.rejected
+    assert stats.held == 0
+
+
+@st.composite
+def runs(draw: st.DrawFn) -> Run:
+    similarity = draw(st.sampled_from(SIMILARITIES))
+    parameters = Parameters(
+        k=draw(st.sampled_from([1, 2, 3, 10])),
+        window=find_window(draw(st.integers(1, 25))),
+        similarity=find_similarity(similarity),
+        two_streams=draw(st.booleans()),
+        min_similarity=draw(thresholds(similarity)),
+        lateness=draw(st.integers(0, 8)),
+        times="integer",
+    )
+    universe = draw(st.integers(1, 8))
+    tokens = st.lists(st.integers(0, universe), max_size=5).map(tuple)
+    time = draw(st.integers(-5, 5))
+    rows = []
+    for number in range(draw(st.integers(0, 30))):
+        time += draw(st.sampled_from([0, 0, 1, 1, 2, 9]))
+        found = Row(
+            draw(st.sampled_from([number, number % 4])),
+            time - draw(st.sampled_from([0, 0, 0, 1, 3, 12])),
+            draw(tokens),
+            draw(st.sampled_from(["left", "right"])) if parameters.two_streams else "left",
+            draw(st.sampled_from([None] * 9 + ["bad"])),
+        )
+        rows.append(found)
+    cuts = sorted(draw(st.lists(st.integers(0, len(rows)), max_size=8)))
+    batches = [rows[a:b] for a, b in zip([0, *cuts], [*cuts, len(rows)], strict=True)]
+    return Run(batches, draw(st.frozensets(st.integers(0, len(batches) - 1), max_size=2)), parameters)
+
+
+@pytest.fixture
+def folder(tmp_path: Path) -> Path:
+    return tmp_path / "run"
+
+
+def fresh(folder: Path) -> Path:
+    shutil.rmtree(folder, ignore_errors=True)
+    folder.mkdir()
+    return folder
+
+
+@settings(max_examples=150, deadline=None, suppress_health_check=[HealthCheck.function_scoped_fixture])
+@given(runs())
+def test_equal_to_brute_force(folder: Path, case: Run) -> None:
+    check(folder, case, run(fresh(folder), case))
+
+
+@settings(max_examples=60, deadline=None, suppress_health_check=[HealthCheck.function_scoped_fixture])
+@given(runs(), st.randoms(use_true_random=False))
+def test_a_process_that_dies_before_the_commit(folder: Path, case: Run, chance: random.Random) -> None:
+    """Everything is written, but Spark does not know: the batch comes again."""
+    run_again(fresh(folder), case, lambda batch: chance.random() < 0.6)
+    check(folder, case, start(folder, case.parameters))
+
+
+def run_again(folder: Path, case: Run, commits: Callable[[int], bool]) -> LiveJoin:
+    for _ in range(200):
+        batch, ended = (int(file.read_text()) if file.exists() else -1 for file in (folder / "committed", folder / "ended"))
+        if batch in case.ends and batch != ended:
+            start(folder, case.parameters).end()
+            (folder / "ended").write_text(str(batch))
+        try:
+            return run(folder, case, commits, batch + 1)
+        except Killed:
+            continue
+    raise AssertionError("it never ends")
+
+
+def scenario() -> Run:
+    chance = random.Random(5)
+    rows = [
+        Row(n, n // 2 - chance.choice([0, 0, 1, 3, 9]), tuple(chance.choices(range(6), k=chance.randrange(1, 5))))
+        for n in range(60)
+    ]
+    rows = [replace(row, reason="bad") if row.id % 17 == 5 else row for row in rows]
+    return Run([rows[n : n + 7] for n in range(0, 60, 7)], frozenset({4}))
+
+
+@pytest.mark.parametrize("how", ["before", "half", "after"])
+def test_killed_at_any_moment(folder: Path, monkeypatch: pytest.MonkeyPatch, how: str) -> None:
+    """Die at the first, the second, ... change of a file: before it, with half a file written, or after it."""
+    monkeypatch.setattr(checkpoints, "MERGED", 3)
+    case = scenario()
+    undisturbed = results(folder, run(fresh(folder), case))
+    check(folder, case, start(folder, case.parameters))
+    real_write, real_delete = Folder.write, Folder.delete
+    left = [0]
+
+    def killing(real: Callable[..., None]) -> Callable[..., None]:
+        def change(self: Folder, name: str, *data: Any) -> None:
+            left[0] -= 1
+            if left[0] == 0:
+                if how == "half" and data:
+                    Path(self.path).mkdir(parents=True, exist_ok=True)
+                    Path(self.path, f".{name}.part").write_bytes(bytes(data[0])[: len(data[0]) // 2])
+                elif how == "after":
+                    real(self, name, *data)
+                raise Killed
+            real(self, name, *data)
+
+        return change
+
+    monkeypatch.setattr(Folder, "write", killing(real_write))
+    monkeypatch.setattr(Folder, "delete", killing(real_delete))
+    moment, died = 0, True
+    while died:
+        moment += 1
+        left[0] = moment
+        fresh(folder)
+        try:
+            run(folder, case)
+            died = False
+        except Killed:
+            left[0] = 0
+            live = run_again(folder, case, lambda batch: True)
+            assert results(folder, live) == undisturbed, f"killed at change {moment}"
+    assert moment > 50
+
+
+def test_small_chunks_are_merged_and_old_ones_go(folder: Path) -> None:
+    parameters = replace(PARAMETERS, window=find_window(200), lateness=0)
+    live = start(folder, parameters)
+    most = 0
+    for batch in range(1000):
+        live.process(batch, table([Row(batch, batch, (batch % 7, batch % 5))]))
+        most = max(most, len(list((folder / "swoop" / "chunks").iterdir())))
+    assert most < 64
+    kept = sum(chunk.rows for chunk in live._state.chunks)
+    assert 200 <= kept < 500
+    assert len(list((folder / "swoop" / "states").iterdir())) == 2
+    assert list(start(folder, parameters).topk) == list(live.topk)
+
+
+def test_other_parameters_are_refused_by_name(folder: Path) -> None:
+    start(folder, PARAMETERS)
+    with pytest.raises(InvalidArgument, match="window was '12' and now is '13'"):
+        start(folder, replace(PARAMETERS, window=find_window(13)))
+    with pytest.raises(
+        InvalidArgument, match="similarity was 'jaccard' and now is 'dice'; min_similarity was None and now is 0.5"
+    ):
+        start(folder, replace(PARAMETERS, similarity=find_similarity("dice"), min_similarity=0.5))
+    start(folder, replace(PARAMETERS, lateness=1))
+
+
+def test_k_may_be_lowered(folder: Path) -> None:
+    """What no longer fits leaves the top-k, so the feed still adds up to it."""
+    case = scenario()
+    live = start(folder, case.parameters)
+    for batch, rows in enumerate(case.batches[:4]):
+        live.process(batch, table(rows))
+    before = list(live.topk)
+    assert len(before) == 3
+    lower = replace(case.parameters, k=2)
+    live = start(folder, lower)
+    assert list(live.topk) == before[:2]
+    for batch, rows in enumerate(case.batches[4:], 4):
+        live.process(batch, table(rows))
+    live.end()
+    current: set[Any] = set()
+    for row in read(folder, "changes"):
+        pair = (row["newer"], row["older"])
+        (current.add if row["kind"] == "enter" else current.remove)(pair)
+        assert len(current) <= 3
+    assert current == {(pair.newer, pair.older) for pair in live.topk}
+    with pytest.raises(InvalidArgument, match="k=2, and k may be lowered but not raised to 3"):
+        start(folder, case.parameters)
+
+
+def test_a_batch_that_comes_again_has_the_k_it_had(folder: Path) -> None:
+    case = scenario()
+    live = start(folder, case.parameters)
+    for batch, rows in enumerate(case.batches[:3]):
+        live.process(batch, table(rows))
+    before = read(folder, "changes")
+    live = start(folder, replace(case.parameters, k=1))
+    live.process(2, table(case.batches[2]))
+    assert read(folder, "changes") == before
+    live.process(3, table(case.batches[3]))
+    assert len(live.topk) == 1
+
+
+@pytest.mark.parametrize("part", ["states", "chunks"])
+@pytest.mark.parametrize("damage", ["flipped", "short", "gone"])
+def test_damage_is_found(folder: Path, part: str, damage: str) -> None:
+    case = scenario()
+    live = start(folder, case.parameters)
+    for batch, rows in enumerate(case.batches[:3]):
+        live.process(batch, table(rows))
+    name = f"{live._state.step}.json" if part == "states" else live._state.chunks[-1].name
+    file = folder / "swoop" / part / name
+    data = bytearray(file.read_bytes())
+    if damage == "gone":
+        file.unlink()
+    else:
+        data[len(data) // 2] ^= 0xFF
+        file.write_bytes(data if damage == "flipped" else data[: len(data) // 2])
+    if (part, damage) == ("states", "gone"):  # as if the last batch had not been
+        start(folder, case.parameters).process(2, table(case.batches[2]))
+    else:
+        with pytest.raises(InvalidFile, match=f"damaged: {part}/{name}.*new checkpoint"):
+            start(folder, case.parameters)
+
+
+def test_damaged_parameters(folder: Path) -> None:
+    start(folder, PARAMETERS)
+    file = folder / "swoop" / "parameters.json"
+    known = json.loads(file.read_text())
+    file.write_text(json.dumps({**known, "version": 99}))
+    with pytest.raises(InvalidFile, match="version 99.*Upgrade"):
+        start(folder, PARAMETERS)
+    file.write_text("[]")
+    with pytest.raises(InvalidFile, match="damaged: parameters.json"):
+        start(folder, PARAMETERS)
+
+
+def test_a_checkpoint_of_another_run(folder: Path) -> None:
+    live = start(folder, PARAMETERS)
+    with pytest.raises(InvalidFile, match="goes on with batch 5.*after batch -1.*new checkpoint"):
+        live.process(5, table([Row(1, 1, (1,))]))
+    live.process(0, table([Row(1, 1, (1,))]))
+    live.process(1, table([Row(2, 2, (1,))]))
+    live.process(2, table([Row(3, 3, (1,))]))
+    with pytest.raises(InvalidFile, match="goes on with batch 0"):
+        start(folder, PARAMETERS).process(0, table([Row(1, 1, (1,))]))
+
+
+def test_checksums_of_states() -> None:
+    state = checkpoints.State(4, 3)
+    assert checkpoints.State.from_json(state.to_json()) == state
+    outer = json.loads(state.to_json())
+    assert outer["crc"] == zlib.crc32(outer["state"].encode())
