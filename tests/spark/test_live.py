@@ -6,13 +6,10 @@ import datetime as dt
 import json
 import os
 import random
-import subprocess
-import sys
 import time
 import urllib.error
 import urllib.request
 from collections.abc import Callable
-from contextlib import suppress
 from pathlib import Path
 from typing import Any
 
@@ -24,6 +21,7 @@ from swoop.errors import InvalidArgument, InvalidData, InvalidType
 from swoop.pairs import Change
 from swoop.spark import explain, session, timestamps, topk_history, topk_stream, words
 from tests.spark import killed_driver
+from tests.spark.processes import drive
 
 NOON = dt.datetime(2024, 1, 1, 12, tzinfo=dt.UTC)
 SCHEMA = "id long, time timestamp, text string"
@@ -270,30 +268,15 @@ def test_killed_with_signal_9(spark: SparkSession, tmp_path: Path) -> None:
     undisturbed = killed_driver.start(spark, tmp_path / "undisturbed")
     undisturbed.await_termination(120)
     for batch, moment in enumerate(killed_driver.MOMENTS, 2):
-        ended = drive(tmp_path / "killed", moment, str(batch))
+        ended = drive("tests.spark.killed_driver", str(tmp_path / "killed"), moment, str(batch))
         assert ended.returncode == -9, f"{moment}: {ended.stderr[-2000:]}"
-    ended = drive(tmp_path / "killed")
+    ended = drive("tests.spark.killed_driver", str(tmp_path / "killed"))
     assert ended.returncode == 0, ended.stderr[-2000:]
     assert ended.stdout.splitlines()[0] == repr(list(undisturbed.topk()))
     for name in ("changes", "late", "rejected"):
         found, expected = (read_rows(spark, tmp_path / folder, name) for folder in ("killed", "undisturbed"))
         assert found == expected
         assert len(found) == getattr(undisturbed.stats, name) > 0
-
-
-def drive(folder: Path, *moment: str) -> subprocess.CompletedProcess[str]:
-    """Run the driver in a process group of its own, which is ended as a whole: Spark's Java outlives its Python for a while."""
-    command = [sys.executable, "-m", "tests.spark.killed_driver", str(folder), *moment]
-    with subprocess.Popen(
-        command, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True, start_new_session=True, stdin=subprocess.DEVNULL
-    ) as process:
-        try:
-            process.wait(180)
-        finally:
-            with suppress(ProcessLookupError):
-                os.killpg(process.pid, 9)
-        out, err = process.communicate()
-        return subprocess.CompletedProcess(command, process.returncode, out, err)
 
 
 def test_a_failure_is_told(spark: SparkSession, tmp_path: Path) -> None:

@@ -16,7 +16,6 @@ from urllib.parse import urlsplit
 
 import pyarrow as pa
 import pyarrow.parquet as pq
-from pyspark.errors import PySparkException
 from pyspark.sql import SparkSession
 from pyspark.sql import functions as F  # noqa: N812
 
@@ -110,6 +109,8 @@ class TopicOutput:
 
     def put(self, state: State, results: Results, since: float | None) -> None:
         table = with_batch(state, results)
+        if not table.num_rows:
+            return
         prefix = f"{self._run}/{state.step}/"
         there = set() if since is None else self._keys(prefix, since)
         keys = [f"{prefix}{number:06}" for number in range(table.num_rows)]
@@ -129,7 +130,7 @@ class TopicOutput:
         source = source.option("startingOffsetsByTimestampStrategy", "latest")
         try:
             found = source.load().select(F.col("key").cast("string")).filter(F.col("key").startswith(prefix)).collect()
-        except PySparkException as error:
+        except Exception as error:  # Java's, in one wrapping or another
             if "UnknownTopicOrPartition" in str(error):
                 return set()
             raise

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import os
 import sys
+from pathlib import Path
 from typing import Any
 
 from pyspark.sql import SparkSession
@@ -13,6 +14,7 @@ from swoop.spark.java import find_java
 _SETTINGS = {
     "spark.driver.bindAddress": "127.0.0.1",
     "spark.driver.host": "127.0.0.1",
+    "spark.driver.maxResultSize": "0",
     "spark.ui.enabled": "false",
     "spark.sql.session.timeZone": "UTC",
     "spark.sql.execution.arrow.maxRecordsPerBatch": "50000",
@@ -20,8 +22,6 @@ _SETTINGS = {
     "spark.sql.shuffle.partitions": "8",
     "spark.sql.streaming.stateStore.providerClass": "org.apache.spark.sql.execution.streaming.state.RocksDBStateStoreProvider",
     "spark.sql.streaming.stateStore.rocksdb.changelogCheckpointing.enabled": "true",
-    "spark.ui.showConsoleProgress": "true",
-    "spark.log.level": "ERROR",
 }
 
 
@@ -50,6 +50,9 @@ def session(master: str | None = None, *, name: str = "swoop", memory: str = "2g
         os.environ.setdefault("PYSPARK_PYTHON", sys.executable)
     os.environ.setdefault("SPARK_LOCAL_IP", "127.0.0.1")
     builder = SparkSession.builder.appName(name).master(master).config("spark.driver.memory", memory)
+    quiet = Path(__file__).with_name("log4j2.properties").as_uri()
+    builder = builder.config("spark.driver.extraJavaOptions", f"-Dlog4j2.configurationFile={quiet}")
+    builder = builder.config("spark.ui.showConsoleProgress", str(sys.stderr.isatty()).lower())
     for key, value in {**_SETTINGS, **{key.replace("_", "."): str(value) for key, value in settings.items()}}.items():
         builder = builder.config(key, value)
     return builder.getOrCreate()

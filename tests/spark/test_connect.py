@@ -1,0 +1,175 @@
+"""Spark Connect: a server on loopback, a client in a process of its own, and the same results.
+
+The client is another process because a Python process is either a client or has a Spark of its own.
+"""
+
+from __future__ import annotations
+
+import json
+import os
+import secrets
+import socket
+import subprocess
+import sys
+import time
+import warnings
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Any
+
+import pyspark
+import pytest
+from pyspark.sql import SparkSession
+
+from swoop.spark import at_least_once, rejected, timestamps, topk_history, words
+from swoop.spark.java import find_java
+from tests.spark.test_history import SCHEMA, collected, frame, history
+from tests.spark.test_slices import stays_of
+
+ROOT = Path(__file__).parents[2]
+SETTINGS = {
+    "spark.connect.grpc.binding.address": "127.0.0.1",
+    "spark.driver.bindAddress": "127.0.0.1",
+    "spark.driver.host": "127.0.0.1",
+    "spark.log.level": "ERROR",
+    "spark.sql.session.timeZone": "UTC",
+    "spark.sql.shuffle.partitions": "2",
+    "spark.ui.enabled": "false",
+}
+HISTORIES: dict[str, dict[str, Any]] = {
+    "one stream": {"seed": 0, "two_streams": False, "slices": None},
+    "one stream in slices": {"seed": 1, "two_streams": False, "slices": 3},
+    "two streams": {"seed": 2, "two_streams": True, "slices": None},
+    "two streams in slices": {"seed": 3, "two_streams": True, "slices": 3},
+}
+ROWS = [
+    (1, "2024-01-01T12:00:00Z", "free phone", "left"),
+    (2, "2024-01-01T14:10:00+02:00", "Free PHONE!", "left"),
+    (3, "some day", "free phone", "left"),
+    (None, "2024-01-01T12:00:00Z", "free phone", "left"),
+    (4, "2024-01-01T15:00:00Z", None, "left"),
+    (5, "2024-01-01T15:00:00Z", "good morning", "left"),
+]
+
+
+def environment(**more: str) -> dict[str, str]:
+    """Without what would make a process a client."""
+    kept = {key: value for key, value in os.environ.items() if not key.startswith(("SPARK_", "PYSPARK_"))}
+    return {**kept, "SPARK_LOCAL_IP": "127.0.0.1", **more}
+
+
+@pytest.fixture
+def server(tmp_path: Path) -> Iterator[dict[str, str]]:
+    """What a client's environment needs to know of the server."""
+    with socket.socket() as free:
+        free.bind(("127.0.0.1", 0))
+        port = free.getsockname()[1]
+    home = Path(pyspark.__file__).parent
+    token = secrets.token_hex()
+    log = tmp_path / "log"
+    options = [f"--conf={key}={value}" for key, value in {**SETTINGS, "spark.connect.grpc.binding.port": port}.items()]
+    known = {"JAVA_HOME": find_java(), "SPARK_HOME": str(home), "PYSPARK_PYTHON": sys.executable}
+    with log.open("w") as output:
+        process = subprocess.Popen(
+            [
+                home / "bin" / "spark-submit",
+                "--master=local[2]",
+                "--class=org.apache.spark.sql.connect.service.SparkConnectServer",
+                *options,
+                "spark-internal",
+            ],
+            env=environment(**known, SPARK_CONNECT_AUTHENTICATE_TOKEN=token),
+            cwd=tmp_path,
+            stdout=output,
+            stderr=subprocess.STDOUT,
+        )
+    try:
+        wait_for(port, process, log)
+        yield {"SPARK_REMOTE": f"sc://localhost:{port}", "SPARK_CONNECT_AUTHENTICATE_TOKEN": token}
+    finally:
+        process.terminate()
+        try:
+            process.wait(20)
+        except subprocess.TimeoutExpired:
+            process.kill()
+            process.wait()
+
+
+def wait_for(port: int, process: subprocess.Popen[bytes], log: Path) -> None:
+    last = time.monotonic() + 90
+    while time.monotonic() < last and process.poll() is None:
+        with socket.socket() as attempt:
+            if attempt.connect_ex(("127.0.0.1", port)) == 0:
+                return
+        time.sleep(0.1)
+    pytest.fail(f"the server does not answer:\n{log.read_text()[-5000:]}")
+
+
+def answers_of_a_client(server: dict[str, str]) -> dict[str, Any]:
+    """What a client gives out that has no Java."""
+    done = subprocess.run(
+        [sys.executable, "-c", f"from {__name__} import client; client()"],
+        env=environment(**server, JAVA_HOME="/nowhere"),
+        cwd=ROOT,
+        capture_output=True,
+        text=True,
+        timeout=180,
+    )
+    assert done.returncode == 0, done.stderr
+    found: dict[str, Any] = json.loads(done.stdout)
+    return found
+
+
+def client() -> None:
+    """Runs in a process of its own."""
+    spark = SparkSession.builder.getOrCreate()
+    found: dict[str, Any] = {"session": type(spark).__module__}
+    for name, options in HISTORIES.items():
+        found[name] = collected(over_connect(spark, **options))
+    raw = spark.createDataFrame(ROWS, "name int, at string, text string, side string")
+    sets = raw.select("name", timestamps("at").alias("when"), words("text").alias("items"), "side")
+    found["words"] = [row["items"] for row in sets.orderBy("name").collect()]
+    names = {"id": "name", "time": "when", "tokens": "items"}
+    found["rejected"] = sorted((row["name"] or 0) for row in rejected(sets, **names).collect())
+    with warnings.catch_warnings(record=True) as warned:
+        warnings.simplefilter("always")
+        stays = topk_history(sets, 3, "1 hour", **names)
+    found["warned"] = [str(warning.message) for warning in warned if warning.category is UserWarning]
+    found["timestamps"] = collected(stays.selectExpr("newer", "older", "cast(enter as string)", "cast(leave as string)"))
+    records = history(60, 9)
+    pairs = at_least_once(topk_history(frame(spark, records), 2, 5))
+    found["at least once"] = [[row["newer"], row["older"], row["stays"]] for row in pairs.collect()]
+    found["no rows"] = collected(topk_history(spark.createDataFrame([], SCHEMA), 3, 10))
+    spark.stop()
+    print(json.dumps(found))
+
+
+def over_connect(spark: SparkSession, seed: int, two_streams: bool, slices: int | None) -> Any:
+    sets = frame(spark, history(120, seed, two_streams), seed).repartition(3)
+    return topk_history(sets, 4, 9, "cosine", stream="stream" if two_streams else None, slices=slices)
+
+
+def test_over_connect(server: dict[str, str]) -> None:
+    """One test, so that tests in parallel need one server."""
+    answers = answers_of_a_client(server)
+    assert answers["session"] == "pyspark.sql.connect.session"
+
+    for name, options in HISTORIES.items():
+        seed, two_streams = options["seed"], options["two_streams"]
+        expected = stays_of(history(120, seed, two_streams), k=4, window=9, similarity="cosine", two_streams=two_streams)
+        assert [tuple(stay) for stay in answers[name]] == expected, name
+        assert len(expected) > 50
+
+    phone, morning = ["free", "phone"], ["good", "morning"]
+    assert answers["words"] == [phone, phone, phone, phone, None, morning]
+    assert answers["timestamps"] == [[2, 1, "2024-01-01 12:10:00", "2024-01-01 13:00:00"]]
+
+    assert answers["rejected"] == [0, 3, 4]
+    (message,) = answers["warned"]
+    assert message.startswith("3 rows cannot be used")
+    assert answers["no rows"] == []
+
+    stays: dict[Any, int] = {}
+    for stay in stays_of(history(60, 9), k=2, window=5):
+        stays[stay[:2]] = stays.get(stay[:2], 0) + 1
+    assert {(newer, older): count for newer, older, count in answers["at least once"]} == stays

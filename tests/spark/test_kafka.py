@@ -1,0 +1,45 @@
+"""From a topic to topics, with a real broker and Spark's own connector, killed on the way."""
+
+from __future__ import annotations
+
+import datetime as dt
+import json
+from pathlib import Path
+
+import swoop
+from tests.spark.kafka_broker import Broker, connector_jars, consume, produce
+from tests.spark.kafka_driver import HALF
+from tests.spark.processes import drive
+from tests.spark.test_live import posts
+
+
+def test_from_topic_to_topic(tmp_path: Path) -> None:
+    """Every change is in the topic once and in order, though one process died while it wrote and one before the commit."""
+    rows = posts(200, seed=3)
+    join = swoop.TopKJoin(4, "40 seconds", track_changes=True)
+    for time, name, tokens in sorted((dt.datetime.fromisoformat(row["time"]), row["id"], row["text"].split()) for row in rows):
+        join.insert(tokens, time, name)
+    expected = [
+        (change.kind, change.time, change.pair.newer, change.pair.older, change.pair.similarity) for change in join.changes()
+    ]
+    connector_jars()  # before there is a Spark to choose a Java for Maven
+    lines = [json.dumps(row) for row in rows]
+    with Broker() as broker:
+        produce(broker.servers, "posts", [*lines[:100], "{this is no post", *lines[100:]])
+        arguments = (broker.servers, str(tmp_path / "checkpoint"))
+        killed = drive("tests.spark.kafka_driver", *arguments, HALF, "0")
+        assert killed.returncode == -9, killed.stderr[-2000:]
+        killed = drive("tests.spark.kafka_driver", *arguments, "before the commit", "3")
+        assert killed.returncode == -9, killed.stderr[-2000:]
+        ended = drive("tests.spark.kafka_driver", *arguments)
+        assert ended.returncode == 0, ended.stderr[-2000:]
+        found = consume(broker.servers, "changes")
+        rejected = consume(broker.servers, "rejected")
+    assert ended.stdout.splitlines()[-1] == repr(list(join.topk()))
+    changes = [json.loads(record.value or "") for record in found]
+    assert [
+        (c["kind"], dt.datetime.fromisoformat(c["time"]), c["newer"], c["older"], c["similarity"]) for c in changes
+    ] == expected
+    assert len({record.key for record in found}) == len(found) > 100
+    (one,) = rejected
+    assert json.loads(one.value or "")["reason"] == "the id is null"
