@@ -132,7 +132,7 @@ def test_a_user_defined_similarity(spark: SparkSession) -> None:
         ({"k": 0}, InvalidArgument, "k must be an integer of at least 1"),
         ({"slices": 0}, InvalidArgument, "slices must be at least 1"),
         ({"window": None}, InvalidArgument, "a duration or an integer"),
-        ({"window": "1 hour"}, InvalidData, "column 'time' has type bigint, but with this window times are timestamps"),
+        ({"window": "1 hour"}, InvalidData, "column 'time' has type bigint, but here times are timestamps"),
         ({"time": "when"}, InvalidData, "no column 'when' for time; there is 'id', 'time', 'tokens', 'stream'"),
         ({"tokens": "id"}, InvalidData, "column 'id' has type bigint; tokens are an array"),
         ({"id": "nope"}, InvalidData, "no column 'nope' for id"),

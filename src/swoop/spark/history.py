@@ -9,6 +9,7 @@ from __future__ import annotations
 
 import warnings
 from collections.abc import Callable, Iterator
+from dataclasses import dataclass
 from itertools import pairwise
 from typing import Any
 
@@ -19,7 +20,7 @@ from pyspark.sql import types as T  # noqa: N812
 
 from swoop.errors import InvalidArgument
 from swoop.similarity import Similarity, check_min_similarity, find_similarity
-from swoop.spark.rows import Names, check_k, find_spark_window, from_ticks, hashed, stream_of, ticks, time_kind, why_unusable
+from swoop.spark.rows import Names, check_k, find_spark_window, from_ticks, hashed, ticks, time_kind, why_unusable
 from swoop.spark.slices import PAIR, replay_slice
 
 
@@ -66,30 +67,35 @@ def topk_history(
     names.check(sets)
     kind = time_kind(sets, time, length)
     reason = why_unusable(names, kind)
-    prepared = sets.filter(reason.isNull()).select(
+    prepared = sets.select(
         F.col(id).alias("id"),
         ticks(time, kind).alias("time"),
         hashed(sets, tokens).alias("tokens"),
-        stream_of(names).alias("stream"),
+        *([F.col(stream).alias("stream")] if stream else []),
+        reason.alias("reason"),
     )
-    left_out = sets.filter(reason.isNotNull()).count()
-    if left_out:
+    extent = _measure(prepared, slices)
+    if extent.unusable:
         warnings.warn(
-            f"{left_out} rows cannot be used and are left out; swoop.spark.rejected(sets, ...) gives them and says why",
+            f"{extent.unusable} rows cannot be used and are left out; swoop.spark.rejected(sets, ...) gives them and says why",
             stacklevel=2,
         )
-    cuts = _cuts(prepared, length.length, slices)
     id_type = prepared.schema["id"].dataType
-    if cuts is None:
+    if extent.rows == 0:
         segments = prepared.sparkSession.createDataFrame([], _segment_schema(id_type))
     else:
+        cuts = extent.cuts(length.length, slices, _cores(sets))
         run = _replay(
             k, length.length, similarity, threshold, stream is not None, cuts, T.StructType([T.StructField("id", id_type)])
         )
-        copies = prepared.withColumn("slice", F.explode(_slices_of(F.col("time"), cuts, length.length)))
+        tie = F.xxhash64("tokens", "stream" if stream else F.lit("left"))
+        # not a filter: Spark would push it down to the texts, and make the tokens of each once more for it
+        slices_of = F.when(F.col("reason").isNull(), _slices_of(F.col("time"), cuts, length.length))
         segments = (
-            copies.repartition(len(cuts) - 1, "slice")
-            .sortWithinPartitions("slice", "time", "id", F.xxhash64("tokens", "stream"))
+            prepared.withColumn("slice", F.explode(slices_of))
+            .drop("reason")
+            .repartitionById(len(cuts) - 1, "slice")
+            .sortWithinPartitions("slice", "time", "id", tie)
             .groupBy("slice")
             .applyInArrow(run, _segment_schema(id_type))
         )
@@ -146,18 +152,35 @@ def explain(pairs: DataFrame, sets: DataFrame, *, id: str = "id", tokens: str = 
     )
 
 
-def _cuts(sets: DataFrame, length: int, slices: int | None) -> list[int] | None:
-    """The times at which slices begin, and the end of the last. None if there are no rows."""
-    first, last, rows = sets.select(F.min("time"), F.max("time"), F.count("*")).first()  # type: ignore[misc]
-    if not rows:
-        return None
-    if slices is None:
-        cores = _cores(sets)
-        widest = max(1, (last - first) // max(1, length))  # slices shorter than the window replay more than they report
-        slices = max(1, min(4 * cores, 2 * widest, rows // 10_000 + 1))
-    shares = [n / slices for n in range(1, slices)]
-    inner = sets.select(F.percentile_approx("time", shares, 10_000)).first()[0] if shares else []  # type: ignore[index]
-    return [*sorted({first, *inner}), last + 1]
+@dataclass(frozen=True)
+class _Extent:
+    """How many rows there are, and when: the first, the last, and quantiles with about equally many rows between them."""
+
+    rows: int
+    unusable: int
+    first: int
+    last: int
+    quantiles: list[int]
+
+    def cuts(self, length: int, slices: int | None, cores: int) -> list[int]:
+        """The times at which slices begin, and the end of the last."""
+        if slices is None:
+            widest = max(1, (self.last - self.first) // length)  # slices shorter than the window replay more than they report
+            slices = max(1, min(4 * cores, 2 * widest, self.rows // 10_000 + 1))
+        steps = len(self.quantiles) - 1
+        inner = {self.quantiles[steps * n // slices] for n in range(1, slices)}
+        return [*sorted({self.first, *inner}), self.last + 1]
+
+
+def _measure(prepared: DataFrame, slices: int | None) -> _Extent:
+    """One pass over all rows."""
+    usable = F.col("reason").isNull()
+    time = F.when(usable, F.col("time"))
+    steps = 1000 if slices is None else slices
+    quantiles = F.percentile_approx(time, [n / steps for n in range(steps + 1)], 10_000)
+    found = prepared.select(F.count_if(usable), F.count_if(~usable), F.min(time), F.max(time), quantiles).first()
+    assert found is not None
+    return _Extent(*found)
 
 
 def _cores(sets: DataFrame) -> int:

@@ -2,9 +2,13 @@
 
 from __future__ import annotations
 
+from bisect import bisect_right
+from collections import deque
 from collections.abc import Iterable, Iterator
+from operator import itemgetter
 from typing import Any, cast
 
+import numpy as np
 import pyarrow as pa
 
 from swoop.join.topk_join import TopKJoin
@@ -35,10 +39,8 @@ def replay_slice(
     stays = _Stays(start, id_type)
     sets = _Sets()
     for batch in batches:
-        sets.add(batch.column("time").to_pylist(), batch.column("id").to_pylist())
-        join.insert_many(
-            {name: batch.column(name) for name in ("tokens", "time", "stream")}, stream="stream" if two_streams else None
-        )
+        sets.add(batch.column("time").to_numpy(), batch.column("id"))
+        join.insert_many(batch, stream="stream" if two_streams else None)
         stays.take(join, sets)
         if len(stays) > FULL:
             yield stays.give()
@@ -53,23 +55,29 @@ class _Sets:
     """Who the sets are, in every slice alike: time, place among the sets of that time, id. By arrival number."""
 
     def __init__(self) -> None:
-        self._sets: list[tuple[int, int, Any]] = []
-        self._first = 0
+        self._batches: deque[tuple[int, np.ndarray, np.ndarray, pa.Array]] = deque()
+        self._count = 0
 
-    def add(self, times: list[int], ids: list[Any]) -> None:
-        for time, name in zip(times, ids, strict=True):
-            place = self._sets[-1][1] + 1 if self._sets and self._sets[-1][0] == time else 0
-            self._sets.append((time, place, name))
+    def add(self, times: np.ndarray, ids: pa.Array) -> None:
+        if len(times) == 0:
+            return
+        numbers = np.arange(len(times))
+        begins = np.concatenate(([True], times[1:] != times[:-1]))
+        places = numbers - np.maximum.accumulate(np.where(begins, numbers, 0))
+        if self._batches and self._batches[-1][1][-1] == times[0]:  # the last batch ended within these
+            places[times == times[0]] += self._batches[-1][2][-1] + 1
+        self._batches.append((self._count, times, places, ids))
+        self._count += len(times)
 
     def get(self, arrival: int) -> tuple[int, int, Any]:
-        return self._sets[arrival - self._first]
+        batch = bisect_right(self._batches, arrival, key=itemgetter(0)) - 1
+        first, times, places, ids = self._batches[batch]
+        return int(times[arrival - first]), int(places[arrival - first]), ids[arrival - first].as_py()
 
     def forget(self, before: int) -> None:
         """Sets before this arrival number are no longer needed; the newest is, for the places of the next."""
-        drop = min(before - self._first, len(self._sets) - 1)
-        if drop > len(self._sets) // 2:
-            del self._sets[:drop]
-            self._first += drop
+        while len(self._batches) > 1 and self._batches[1][0] <= before:
+            self._batches.popleft()
 
 
 class _Stays:
