@@ -23,7 +23,7 @@ ROOT = Path(__file__).parents[2]
 K, WINDOW = 5, 500
 BURST, QUIET = 300_000, 20_000
 SPREADS = (1, WINDOW // 10)  # times on which the burst falls
-ROOM = 190  # megabytes for a window of 300,000 sets; 127 are needed
+ROOM = 170  # megabytes for a window of 300,000 sets; about 120 are needed
 
 
 def column(tokens: np.ndarray) -> pa.ListArray:
@@ -73,7 +73,8 @@ def in_a_process_of_its_own(call: str) -> Any:
 
 def test_a_burst_that_falls_into_one_slice() -> None:
     """Python workers have a limit: what a worker has before it sees a burst, and room for one window."""
-    expected = [stays_of_one_run(*sets(spread)) for spread in SPREADS]  # first, since it also compiles
+    swoop.warmup(quiet=True)  # compiling takes memory, and workers have none to spare
+    expected = [stays_of_one_run(*sets(spread)) for spread in SPREADS]
     found = in_a_process_of_its_own("run_under_a_limit()")
     assert found["limits"] == [(found["before"] + ROOM) * 2**20]
     assert found["stays"] == expected
@@ -109,8 +110,7 @@ def workers(spark: Any) -> list[Any]:
 
         for _ in batches:
             pass
-        join = swoop.TopKJoin(1, 1, track_changes=True)
-        join.insert_many({"tokens": pa.array([[1, 2, 3], [1, 2, 4]]), "time": [1, 1]})
+        swoop.warmup(quiet=True)
         (line,) = (line for line in Path("/proc/self/status").read_text().splitlines() if line.startswith("VmPeak"))
         limit = resource.getrlimit(resource.RLIMIT_AS)[0]
         yield pa.RecordBatch.from_pydict({"peak": [int(line.split()[1]) // 1024], "limit": [limit]})
@@ -120,15 +120,16 @@ def workers(spark: Any) -> list[Any]:
 
 
 def test_a_long_slice_needs_no_more_than_a_short_one() -> None:
-    """The window has a thousand rows in both. Up to 20,000 segments wait for their turn, and they need twelve megabytes."""
+    """The window has a thousand rows in both. Ten megabytes more are usual."""
+    swoop.warmup(quiet=True)  # compiling takes memory
     short, long = (in_a_process_of_its_own(f"run_a_slice({rows})") for rows in (100_000, 1_000_000))
-    assert long["segments"] > 9 * short["segments"] > 9000
-    assert long["peak"] < short["peak"] + 25
+    assert long["segments"] > 9 * short["segments"] > 100_000
+    assert long["peak"] < short["peak"] + 30
 
 
 def run_a_slice(rows: int) -> None:
     """Figures of the process, without those of the process that started it, which resource.getrusage has in."""
-    given = replay_slice(long_slice(rows), K, 1000, "jaccard", None, False, 0, rows, True, pa.int64())
+    given = replay_slice(long_slice(rows), 50, 1000, "jaccard", None, False, 0, rows, True, pa.int64())
     segments = sum(batch.num_rows for batch in given)
     (line,) = (line for line in Path("/proc/self/status").read_text().splitlines() if line.startswith("VmHWM"))
     print(json.dumps({"segments": segments, "peak": int(line.split()[1]) // 1024}))

@@ -21,7 +21,7 @@ import pyspark
 import pytest
 from pyspark.sql import SparkSession
 
-from swoop.spark import at_least_once, rejected, timestamps, topk_history, words
+from swoop.spark import at_least_once, rejected, session, timestamps, topk_history, words
 from swoop.spark.java import find_java
 from tests.spark.test_history import SCHEMA, collected, frame, history
 from tests.spark.test_slices import stays_of
@@ -122,7 +122,7 @@ def answers_of_a_client(server: dict[str, str]) -> dict[str, Any]:
 
 def client() -> None:
     """Runs in a process of its own."""
-    spark = SparkSession.builder.getOrCreate()
+    spark = session()
     found: dict[str, Any] = {"session": type(spark).__module__}
     for name, options in HISTORIES.items():
         found[name] = collected(over_connect(spark, **options))

@@ -163,13 +163,18 @@ class _Extent:
     quantiles: list[int]
 
     def cuts(self, length: int, slices: int | None, cores: int) -> list[int]:
-        """The times at which slices begin, and the end of the last."""
+        """The times at which slices begin, and the end of the last. A burst is not cut: its slices would replay each other."""
+        least = 1 if slices else max(1, length // 2)
         if slices is None:
             widest = max(1, (self.last - self.first) // length)  # slices shorter than the window replay more than they report
             slices = max(1, min(4 * cores, 2 * widest, self.rows // 10_000 + 1))
         steps = len(self.quantiles) - 1
-        inner = {self.quantiles[steps * n // slices] for n in range(1, slices)}
-        return [*sorted({self.first, *inner}), self.last + 1]
+        cuts = [self.first]
+        for n in range(1, slices):
+            cut = self.quantiles[steps * n // slices]
+            if cut - cuts[-1] >= least:
+                cuts.append(cut)
+        return [*cuts, self.last + 1]
 
 
 def _measure(prepared: DataFrame, slices: int | None) -> _Extent:

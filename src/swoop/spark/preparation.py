@@ -14,13 +14,13 @@ from pyspark.sql import Column, DataFrame
 from pyspark.sql import functions as F  # noqa: N812
 
 from swoop.errors import InvalidArgument
+from swoop.times import FIRST_DATETIME, LAST_DATETIME
 
 ColumnOrName = Column | str
 
 _URL = r"(?:https?://|www\.)\S+"
 
 _UNITS = {"s": 6, "ms": 3, "us": 0, "ns": -3}  # powers of ten that make them microseconds
-_YEARS = (-62_135_596_800_000_000, 253_402_300_799_999_999)  # 1 to 9999, in microseconds since 1970
 _NUMBER_TYPE = r"^(tinyint|smallint|int|bigint|float|double|decimal\(.*)$"
 _BEGINS_WITH_YEAR = r"^\s*\d{4}"  # Spark reads 12:30 as a time of today
 
@@ -123,7 +123,7 @@ def timestamps(column: ColumnOrName, unit: str | None = None, format: str | None
     else:
         written = F.when(text.rlike(_BEGINS_WITH_YEAR), found.try_cast("timestamp_ltz"))
         time = F.when(F.typeof(found).rlike(_NUMBER_TYPE), _epoch_to_timestamp(text, "s")).otherwise(written)
-    return F.when(F.unix_micros(time).between(*_YEARS), time)
+    return F.when(F.unix_micros(time).between(FIRST_DATETIME, LAST_DATETIME), time)
 
 
 def _epoch_to_timestamp(text: Column, unit: str) -> Column:

@@ -31,8 +31,8 @@ def session(master: str | None = None, *, name: str = "swoop", memory: str = "2g
     Parameters
     ----------
     master
-        Where to run: ``"local[4]"``, ``"spark://host:7077"``, ...; by default all cores of this machine. An active session is
-        used as it is.
+        Where to run: ``"local[4]"``, ``"spark://host:7077"``, ``"sc://host:15002"`` (Spark Connect), ...; by default the
+        server that ``SPARK_REMOTE`` names, else all cores of this machine. An active session is used as it is.
     name
         What the session is called in Spark's own pages.
     memory
@@ -43,16 +43,21 @@ def session(master: str | None = None, *, name: str = "swoop", memory: str = "2g
     active = SparkSession.getActiveSession()
     if active is not None:
         return active
-    if "SPARK_REMOTE" not in os.environ:
+    wanted = {**_SETTINGS, **{key.replace("_", "."): str(value) for key, value in settings.items()}}
+    master = master or os.environ.get("SPARK_REMOTE") or "local[*]"
+    builder = SparkSession.builder.appName(name)
+    if master.startswith("sc://"):  # a server has its own Java, memory and addresses
+        builder = builder.remote(master)
+        wanted = {key: value for key, value in wanted.items() if key.startswith("spark.sql.")}
+    else:
         os.environ["JAVA_HOME"] = find_java()
-    master = master or "local[*]"
-    if master.startswith("local"):  # Spark would take whatever python3 is on the path
-        os.environ.setdefault("PYSPARK_PYTHON", sys.executable)
-    os.environ.setdefault("SPARK_LOCAL_IP", "127.0.0.1")
-    builder = SparkSession.builder.appName(name).master(master).config("spark.driver.memory", memory)
-    quiet = Path(__file__).with_name("log4j2.properties").as_uri()
-    builder = builder.config("spark.driver.extraJavaOptions", f"-Dlog4j2.configurationFile={quiet}")
-    builder = builder.config("spark.ui.showConsoleProgress", str(sys.stderr.isatty()).lower())
-    for key, value in {**_SETTINGS, **{key.replace("_", "."): str(value) for key, value in settings.items()}}.items():
+        os.environ.setdefault("SPARK_LOCAL_IP", "127.0.0.1")
+        if master.startswith("local"):  # Spark would take whatever python3 is on the path
+            os.environ.setdefault("PYSPARK_PYTHON", sys.executable)
+        builder = builder.master(master).config("spark.driver.memory", memory)
+        quiet = Path(__file__).with_name("log4j2.properties").as_uri()
+        builder = builder.config("spark.driver.extraJavaOptions", f"-Dlog4j2.configurationFile={quiet}")
+        builder = builder.config("spark.ui.showConsoleProgress", str(sys.stderr.isatty()).lower())
+    for key, value in wanted.items():
         builder = builder.config(key, value)
     return builder.getOrCreate()
