@@ -50,7 +50,10 @@ def test_rates_with_a_peer(tmp_path: Path) -> None:
 def test_the_report(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(measure, "start_times", lambda: (1.0, 0.5))
     out = tmp_path / "report.md"
-    monkeypatch.setattr("sys.argv", ["bench", "--sets", "3000", "--large-k-sets", "3000", "--rounds", "1", "--out", str(out)])
+    monkeypatch.setattr(
+        "sys.argv",
+        ["bench", "--sets", "3000", "--large-k-sets", "3000", "--rounds", "1", "--spark-rows", "0", "--out", str(out)],
+    )
     bench.main()
     text = out.read_text()
     assert "| tweet | 3,000 | 1,000 |" in text

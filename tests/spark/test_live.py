@@ -175,6 +175,22 @@ def test_late_and_rejected_rows(spark: SparkSession, tmp_path: Path) -> None:
     assert {(p.newer, p.older) for p in handle.topk()} == {(8, 1), (5, 1), (5, 8)}
 
 
+def test_tokens_that_are_no_array(spark: SparkSession, tmp_path: Path) -> None:
+    """A field of JSON lines that does not fit its type is null to Spark."""
+    tokens: list[Any] = [["a", "b"], "a b", 7, {"a": 1}, ["a", "b"], None, []]
+    write_files(tmp_path / "in", [{"id": n, "time": n, "tokens": found} for n, found in enumerate(tokens)], 1)
+    sets = spark.readStream.schema("id int, time int, tokens array<string>").json(str(tmp_path / "in"))
+    seen: list[Any] = []
+    stream = topk_stream(sets, 3, 10, lateness=0)
+    handle = stream.start(rejected=lambda rows, batch: seen.extend(rows.to_pylist()), available_now=True)
+    assert handle.await_termination(60)
+    assert [(json.loads(row["row"])["id"], row["reason"]) for row in seen] == [
+        (number, "the tokens are null") for number in (1, 2, 3, 5)
+    ]
+    assert [(pair.newer, pair.older) for pair in handle.topk()] == [(4, 0)]
+    assert (handle.stats.sets, handle.stats.rejected) == (3, 4)
+
+
 def test_a_row_appears_before_the_watermark_passes(spark: SparkSession, tmp_path: Path) -> None:
     """Live: batches come and go; what may still be overtaken is held back."""
     write_files(

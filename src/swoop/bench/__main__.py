@@ -2,7 +2,7 @@
 
 Examples
 --------
-    python -m swoop.bench                        all streams, about five minutes
+    python -m swoop.bench                        all of it, about a quarter of an hour
     python -m swoop.bench --sets 20000           a quick look
     python -m swoop.bench --peer ./swoop_paper   in turns with a C++ program that reads the same streams
 """
@@ -54,6 +54,7 @@ def main() -> None:
     parser.add_argument("--rounds", type=int, default=3, help="rounds, of which the best counts")
     parser.add_argument("--peer", help="a program that runs the paper's algorithm on a saved stream and prints JSON")
     parser.add_argument("--streams", type=Path, help="a folder of saved streams to use instead of generated ones")
+    parser.add_argument("--spark-rows", type=int, default=1_000_000, help="rows of the histories on Spark; 0 leaves Spark out")
     parser.add_argument("--out", type=Path, default=Path("docs/performance.md"), help="the report")
     arguments = parser.parse_args()
 
@@ -96,7 +97,12 @@ def report(arguments: argparse.Namespace, folder: Path) -> list[str]:
                     f"| {r.stream} | {r.sets:,} | {r.window:,} | {r.swoop:,.0f} | {peer} | {ratio} | {r.memory_per_set:,.0f} |"
                 )
                 say(lines[-1])
-    return lines + memory(arguments, folder) + latency(arguments)
+    lines += memory(arguments, folder) + latency(arguments)
+    if arguments.spark_rows:
+        from swoop.bench import spark
+
+        lines += spark.report(arguments.spark_rows, say)
+    return lines
 
 
 def header(arguments: argparse.Namespace) -> list[str]:

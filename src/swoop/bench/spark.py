@@ -27,6 +27,7 @@ from swoop.spark import session, topk_history, topk_stream, words
 K = 10
 WINDOW = 10_000  # sets, on average
 FILE = 50_000  # rows of a file; a batch takes two
+WARM, FILES = 20, 100  # files of which the waiting time is not taken, and of which it is
 
 
 def report(rows: int, say: Callable[[str], None]) -> list[str]:
@@ -118,21 +119,25 @@ class Spent:
 def _measured() -> Iterator[Spent]:
     spent = Spent()
     over = threading.Event()
+    before, after = _ticks(), {}
 
     def watch() -> None:
-        while not over.wait(0.2):
-            workers = [_status(pid, "VmRSS:") for pid in _tree() if "pyspark" in _command(pid) and "daemon" in _command(pid)]
+        while not over.wait(0.1):
+            after.update(_ticks())
+            workers = [_resident(pid) for pid, _ in after if "pyspark" in _command(pid) and "daemon" in _command(pid)]
             spent.worker_memory = max(spent.worker_memory, *workers, 0)
 
     watcher = threading.Thread(target=watch)
     watcher.start()
-    cpu, wall = _cpu(), time.perf_counter()
+    wall = time.perf_counter()
     try:
         yield spent
     finally:
-        spent.wall, spent.cpu = time.perf_counter() - wall, _cpu() - cpu
+        spent.wall = time.perf_counter() - wall
         over.set()
         watcher.join()
+        after.update(_ticks())
+        spent.cpu = sum(ticks - before.get(process, 0) for process, ticks in after.items()) / os.sysconf("SC_CLK_TCK")
 
 
 def _stat(pid: int) -> list[str]:
@@ -149,12 +154,11 @@ def _command(pid: int) -> str:
         return ""
 
 
-def _status(pid: int, name: str) -> int:
+def _resident(pid: int) -> int:
     try:
-        lines = Path(f"/proc/{pid}/status").read_text().splitlines()
+        return int(Path(f"/proc/{pid}/statm").read_text().split()[1]) * os.sysconf("SC_PAGE_SIZE")
     except OSError:
         return 0
-    return next((int(line.split()[1]) * 1024 for line in lines if line.startswith(name)), 0)
 
 
 def _tree() -> list[int]:
@@ -166,10 +170,10 @@ def _tree() -> list[int]:
     return found
 
 
-def _cpu() -> float:
-    """CPU seconds of this process and all below it, those that have ended included."""
-    ticks = sum(int(value) for pid in _tree() for value in _stat(pid)[11:15])
-    return ticks / os.sysconf("SC_CLK_TCK")
+def _ticks() -> dict[tuple[int, str], int]:
+    """The CPU time so far of each process, which is known by its number and its start."""
+    stats = {pid: _stat(pid) for pid in _tree()}
+    return {(pid, stat[19]): int(stat[11]) + int(stat[12]) for pid, stat in stats.items() if stat}
 
 
 def _row(what: str, figure: str, spent: Spent | None = None) -> str:
@@ -247,8 +251,8 @@ def _live(spark: SparkSession, stream: Stream, rows: int, folder: Path) -> Itera
         waits = _waits(spark, stream, rate, kind == "tokens", folder / f"wait-{kind}")
         what = f"from the arrival of a row to its result, {rate:,} rows/s of {kind}, trigger 500 ms: median, p95"
         yield _row(what, f"{np.percentile(waits, 50):.2f} s, {np.percentile(waits, 95):.2f} s")
-    start, first = _recovery(spark, stream, folder)
-    yield _row("recovery of a window of 100,000 sets; with the next batch", f"{start:.2f} s; {first:.2f} s")
+    start, first = _recovery(spark, stream, rows // 10, folder)
+    yield _row(f"recovery of a window of {rows // 10:,} sets; with the next batch", f"{start:.2f} s; {first:.2f} s")
 
 
 def _stream(spark: SparkSession, source: Path, window: dt.timedelta, files: int = 2) -> Any:
@@ -273,15 +277,15 @@ def _waits(spark: SparkSession, stream: Stream, rate: int, prepared: bool, folde
     """Seconds from the arrival of each file of rows, four a second for 20 seconds, to the results with all of its rows."""
     source = folder / ("tokens" if prepared else "texts")
     source.mkdir(parents=True)
-    size, warm, count = rate // 4, 20, 100
+    size = max(rate // 4, 1)
     window = dt.timedelta(microseconds=WINDOW)  # a row a microsecond
     arrived: list[tuple[int, float]] = []
     waits: list[float] = []
     handle = _stream(spark, source, window, files=1000).start(folder / "checkpoint", trigger="500 milliseconds")
     begin = time.perf_counter()
     fed = 0
-    while len(waits) < count - warm and time.perf_counter() < begin + 120:
-        if fed < count + 4 and time.perf_counter() >= begin + fed * 0.25:  # the last files push out the rows before them
+    while len(waits) < FILES - WARM and time.perf_counter() < begin + 120:
+        if fed < FILES + 4 and time.perf_counter() >= begin + fed * 0.25:  # the last files push out the rows before them
             start = fed * size % (len(stream) - size)
             part = _part(stream, start, start + size)
             part = Stream(part.name, stream.times[0] + np.arange(fed * size, fed * size + size), part.offsets, part.tokens)
@@ -291,21 +295,21 @@ def _waits(spark: SparkSession, stream: Stream, rate: int, prepared: bool, folde
         sets, now = handle.stats.sets, time.perf_counter()
         while arrived and (arrived[0][0] + 1) * size - 1 <= sets:
             number, at = arrived.pop(0)
-            if warm <= number < count:
+            if WARM <= number < FILES:
                 waits.append(now - at)
         time.sleep(0.005)
     handle.stop()
     return waits
 
 
-def _recovery(spark: SparkSession, stream: Stream, folder: Path) -> tuple[float, float]:
-    """Seconds to start a stream again whose window holds 100,000 sets, and to the end of its next batch."""
+def _recovery(spark: SparkSession, stream: Stream, size: int, folder: Path) -> tuple[float, float]:
+    """Seconds to start a stream again whose window holds so many sets, and to the end of its next batch."""
     source = folder / "recovery-texts"
-    part = _part(stream, 0, 200_000)
-    window = dt.timedelta(microseconds=part.window_for(100_000))
+    part = _part(stream, 0, 2 * size)
+    window = dt.timedelta(microseconds=part.window_for(size))
     _write(part, source, prepared=False)
     _stream(spark, source, window).start(folder / "checkpoint-recovery", available_now=True).await_termination()
-    _write(_part(stream, 200_000, 210_000), source, prepared=False, first=100)
+    _write(_part(stream, 2 * size, 2 * size + size // 10), source, prepared=False, first=100)
     begin = time.perf_counter()
     handle = _stream(spark, source, window).start(folder / "checkpoint-recovery", available_now=True)
     start = time.perf_counter() - begin
