@@ -18,7 +18,7 @@ from swoop.times import last
 if TYPE_CHECKING:
     from swoop import oracle
     from swoop.join.topk_join import Stats, TopKJoin
-    from swoop.pairs import Change, Changes, Explanation, Pair, TopK
+    from swoop.pairs import Change, Changes, Explanation, Pair, Step, TopK
     from swoop.similarity import Similarity
     from swoop.warming import warmup
 
@@ -34,6 +34,7 @@ _HOMES = {
     "Pair": "swoop.pairs",
     "Similarity": "swoop.similarity",
     "Stats": "swoop.join.topk_join",
+    "Step": "swoop.pairs",
     "TopK": "swoop.pairs",
     "TopKJoin": "swoop.join.topk_join",
     "warmup": "swoop.warming",
@@ -46,6 +47,7 @@ __all__ = [
     "Pair",
     "Similarity",
     "Stats",
+    "Step",
     "SwoopError",
     "TopK",
     "TopKJoin",

@@ -74,6 +74,14 @@ class Change:
 
 
 @dataclass(frozen=True, slots=True)
+class Step:
+    """A step of the skyband: until a time (None: for ever), a new pair matters only if it is more similar than this."""
+
+    until: Time | None
+    similarity: float
+
+
+@dataclass(frozen=True, slots=True)
 class Explanation:
     """Why two sets are similar: the tokens they share, and those that only one of them has."""
 

@@ -7,7 +7,6 @@ import json
 import os
 import random
 import time
-import urllib.error
 import urllib.request
 from collections.abc import Callable
 from pathlib import Path
@@ -96,7 +95,7 @@ def test_files_give_what_their_history_gives(spark: SparkSession, tmp_path: Path
     write_files(tmp_path / "json", posts(300), 1)
     rows = spark.read.schema(SCHEMA).json(str(tmp_path / "json"))
     rows.repartition(3).write.format(form).save(str(tmp_path / "in"))
-    stream = topk_stream(read_stream(spark, tmp_path / "in", form), 5, "1 minute", "cosine", lateness="1 hour")
+    stream = topk_stream(read_stream(spark, tmp_path / "in", form), 5, "1 minute", "cosine", text="text", lateness="1 hour")
     handle = stream.start(tmp_path / "checkpoint", changes="memory", available_now=True)
     assert handle.await_termination(60)
     sets = rows.withColumn("tokens", words("text"))
@@ -108,6 +107,9 @@ def test_files_give_what_their_history_gives(spark: SparkSession, tmp_path: Path
     assert not handle.is_active
     pair = handle.topk()[0]
     told = handle.explain(pair)
+    by_id = {row["id"]: row["text"] for row in posts(300)}
+    assert handle.texts(pair) == (by_id[pair.newer], by_id[pair.older])
+    assert handle.skyband()[0].similarity == handle.topk()[-1].similarity
     (row,) = explain(spark.createDataFrame([(pair.newer, pair.older)], "newer long, older long"), sets).collect()
     assert told.shared == set(row.shared)
     assert (told.only_newer, told.only_older) == (set(row.only_newer), set(row.only_older))
@@ -216,18 +218,17 @@ def test_a_row_appears_before_the_watermark_passes(spark: SparkSession, tmp_path
         assert {(p.newer, p.older) for p in handle.topk()} == {(1, 0), (9, 1)}
         text = urllib.request.urlopen(f"http://127.0.0.1:{handle.metrics_port}/metrics", timeout=10).read().decode()
         assert text == handle.metrics()
-        assert "swoop_up 1\n" in text
-        assert "swoop_rows_total 4\n" in text
-        assert f"swoop_watermark {(NOON + dt.timedelta(seconds=15)).timestamp()}\n" in text
-        with pytest.raises(urllib.error.HTTPError, match="404"):
-            urllib.request.urlopen(f"http://127.0.0.1:{handle.metrics_port}/other", timeout=10)
+        figures = dict(line.split(" ") for line in text.splitlines() if not line.startswith("#"))
+        assert float(figures["swoop_up"]) == 1
+        assert float(figures["swoop_rows_total"]) == 4
+        assert float(figures["swoop_watermark"]) == (NOON + dt.timedelta(seconds=15)).timestamp()
         assert handle.query.name == "posts"
         assert not handle.await_termination(0.1)
         assert [change.kind for change in handle.changes()] == ["enter"] * 2
         assert handle.changes().to_arrow().num_rows == 0
     assert not handle.is_active
     assert handle.await_termination()
-    assert "swoop_up 0\n" in handle.metrics()
+    assert "swoop_up 0.0\n" in handle.metrics()
 
 
 def wait(condition: Callable[[], bool], seconds: float = 60) -> None:
@@ -312,6 +313,7 @@ def test_refused(spark: SparkSession, tmp_path: Path) -> None:
     sets = read_stream(spark, tmp_path / "in")
     still = spark.createDataFrame([(1, NOON, ["a"])], "id long, time timestamp, tokens array<string>")
     for error, message, call in [
+        (InvalidData, "no column 'body' for text", lambda: topk_stream(sets, 1, "1 h", text="body")),
         (InvalidArgument, "not a stream.*topk_history", lambda: topk_stream(still, 1, "1 h")),
         (InvalidArgument, "k must be.*not 0", lambda: topk_stream(sets, 0, "1 h")),
         (InvalidArgument, "cells must be 1, not 3", lambda: topk_stream(sets, 1, "1 h", cells=3)),

@@ -383,7 +383,12 @@ class Engine:
 
     def topk(self) -> np.ndarray:
         """The top-k as rows of ``state.CHANGE``. O(k)."""
-        rows = np.zeros(min(self.settings.k, self.stock_size), st.CHANGE)
+        return self.stock(self.settings.k)
+
+    def stock(self, most: int | None = None) -> np.ndarray:
+        """The first pairs of the stock, or all of them, as rows of ``state.CHANGE``."""
+        size = self.stock_size
+        rows = np.zeros(size if most is None else min(size, most), st.CHANGE)
         read_top(self._memory, rows)
         return rows
 

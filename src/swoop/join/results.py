@@ -2,13 +2,14 @@
 
 from __future__ import annotations
 
+import heapq
 from collections.abc import Callable
 from typing import Any
 
 import numpy as np
 
 from swoop.join.ids import Ids
-from swoop.pairs import Change, Changes, Id, Kind, Pair, Stream, TopK
+from swoop.pairs import Change, Changes, Id, Kind, Pair, Step, Stream, TopK
 from swoop.similarity import Similarity
 from swoop.times import Clock
 
@@ -88,6 +89,26 @@ def _id_column(ids: list[Id]) -> Any:
 def make_topk(rows: np.ndarray, ids: Ids, clock: Clock, similarity: Similarity, two_streams: bool) -> TopK:
     found = Rows.of(rows, ids)
     return TopK(len(found), found.pair_maker(clock, similarity, two_streams), lambda: found.columns(clock, similarity))
+
+
+def make_skyband(stock: np.ndarray, k: int, clock: Clock, similarity: Similarity) -> list[Step]:
+    """The k-th similarity among the pairs that end later, from the last end to the first."""
+    unbounded = clock.window.length == 0
+    steps: list[Step] = []
+    best: list[float] = []
+    for row in np.sort(stock[["end", "key"]], order="end")[::-1]:
+        key, end = float(row["key"]), int(row["end"])
+        if len(best) < k:
+            heapq.heappush(best, key)
+        else:
+            heapq.heappushpop(best, key)
+        if len(best) == k:
+            step = Step(None if unbounded else clock.result_time(end), similarity.shown(best[0]))
+            if steps and steps[-1].until == step.until:
+                steps[-1] = step
+            elif not steps or steps[-1].similarity != step.similarity:
+                steps.append(step)
+    return steps[::-1]
 
 
 class Feed:

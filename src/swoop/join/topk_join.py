@@ -12,9 +12,9 @@ import numpy as np
 
 from swoop.errors import InvalidArgument, InvalidData, InvalidType, NotInWindow
 from swoop.join.ids import Ids, read_id
-from swoop.join.results import Feed, make_topk
+from swoop.join.results import Feed, make_skyband, make_topk
 from swoop.join.tokens import flatten, read_set, single_kind
-from swoop.pairs import Changes, Explanation, Id, Pair, Stream, TopK
+from swoop.pairs import Changes, Explanation, Id, Pair, Step, Stream, TopK
 from swoop.similarity import Similarity, check_min_similarity, find_similarity
 from swoop.times import Clock, Time, find_window
 
@@ -303,6 +303,24 @@ class TopKJoin:
             raise InvalidArgument("the change feed is off; make the join with track_changes=True")
         with self._lock:
             return self._feed.changes(self._clock, self.similarity, self.two_streams)
+
+    def skyband(self) -> list[Step]:
+        """How similar a new pair must be to matter, over the time to come: the paper's lower bound, as stairs.
+
+        Each step holds from the end of the one before it (the first: from now) until its own. Where fewer than k of the pairs
+        known now are left, there is no bound. O(n log k) with n pairs in the stock.
+
+        Examples
+        --------
+        >>> import swoop
+        >>> join = swoop.TopKJoin(k=1, window=10)
+        >>> for time, text in enumerate(["ab", "ab", "bc"]):
+        ...     join.insert(list(text), time)
+        >>> join.skyband()
+        [Step(until=10, similarity=1.0), Step(until=11, similarity=0.3333333333333333)]
+        """
+        with self._lock:
+            return make_skyband(self._engine.stock(), self.k, self._clock, self.similarity)
 
     def explain(self, pair: Pair) -> Explanation:
         """What the sets of a pair share and what only one of them has. Both must still be in the window."""

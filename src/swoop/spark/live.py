@@ -16,11 +16,11 @@ from pyspark.sql import functions as F  # noqa: N812
 from pyspark.sql import types as T  # noqa: N812
 
 from swoop.errors import InvalidArgument, InvalidData, InvalidType
-from swoop.pairs import Changes, Explanation, Pair, TopK
+from swoop.pairs import Changes, Explanation, Pair, Step, TopK
 from swoop.similarity import Similarity, check_min_similarity, find_similarity
 from swoop.spark.checkpoint import Checkpoint
 from swoop.spark.live_join import LiveJoin, Parameters, StreamStats
-from swoop.spark.metrics import MetricsServer, metrics_text
+from swoop.spark.metrics import Metrics
 from swoop.spark.outputs import MemoryOutput, find_output
 from swoop.spark.rows import Names, check_k, find_spark_window, hashed, stream_of, ticks, time_kind, why_unusable
 from swoop.times import find_lateness
@@ -36,6 +36,7 @@ def topk_stream(
     time: str = "time",
     tokens: str = "tokens",
     stream: str | None = None,
+    text: str | None = None,
     min_similarity: float | None = None,
     lateness: Any = "10 seconds",
     cells: int = 1,
@@ -51,6 +52,8 @@ def topk_stream(
         As for :class:`swoop.TopKJoin`. The window is a duration or an integer.
     id, time, tokens, stream
         Names of the columns. With ``stream``, a column of ``"left"`` and ``"right"``, only left-right pairs count.
+    text
+        A column to show to people: it is kept with the window, and :meth:`StreamHandle.texts` gives it for a pair.
     lateness
         How long rows are waited for, in the time of the rows: they enter in the order of time and id once a row has come that
         is later by this much. Rows that come still later go to the late output.
@@ -74,6 +77,8 @@ def topk_stream(
         raise InvalidArgument(f"cells must be 1, not {cells!r}")
     names = Names(id, time, tokens, stream)
     names.check(sets)
+    if text is not None and text not in sets.columns:
+        raise InvalidData(f"there is no column {text!r} for text; there is {', '.join(map(repr, sets.columns))}")
     ids = sets.schema[id].dataType
     if not isinstance(ids, T.StringType | T.BinaryType | T.IntegralType):
         raise InvalidData(f"column {id!r} has type {ids.simpleString()}; an id is an integer, a string or a binary: cast it")
@@ -90,10 +95,10 @@ def topk_stream(
         ids=ids.simpleString(),
         tokens=sets.schema[tokens].dataType.simpleString(),
     )
-    return TopKStream(_prepared(sets, names, parameters), parameters)
+    return TopKStream(_prepared(sets, names, text, parameters), parameters)
 
 
-def _prepared(sets: DataFrame, names: Names, parameters: Parameters) -> DataFrame:
+def _prepared(sets: DataFrame, names: Names, text: str | None, parameters: Parameters) -> DataFrame:
     """The columns that a live join takes. Of a row that cannot be used, the whole row in JSON; of others, the set."""
     why = why_unusable(names, parameters.times)
     row = F.to_json(F.struct(*(F.col(f"`{name}`") for name in sets.columns)), {"ignoreNullFields": "false"})
@@ -105,6 +110,7 @@ def _prepared(sets: DataFrame, names: Names, parameters: Parameters) -> DataFram
         F.when(why.isNull(), F.xxhash64(hashed(sets, names.tokens), stream_of(names))).alias("tie"),
         why.alias("reason"),
         F.when(why.isNotNull(), row).alias("row"),
+        *([F.col(text).cast("string").alias("text")] if text else []),
     )
 
 
@@ -199,12 +205,13 @@ class StreamHandle:
         self._failure: BaseException | None = None
         self._over = threading.Event()
         self._stopped = False
-        self._metrics: MetricsServer | None = None
+        self._metrics = Metrics(lambda: self.stats, lambda: self.is_active)
+        self._server: Any = None
 
     def _begin(self, query: Any, ends: bool, metrics_port: int | None) -> None:
         self.query = query
         if metrics_port is not None:
-            self._metrics = MetricsServer(metrics_port, self.metrics)
+            self._server = self._metrics.serve(metrics_port)
         threading.Thread(target=self._watch, args=(ends,), name="swoop stream", daemon=True).start()
 
     def _take(self, frame: DataFrame, batch: int) -> None:
@@ -224,8 +231,9 @@ class StreamHandle:
         except BaseException as error:
             self._failure = self._failure or error
         finally:
-            if self._metrics is not None:
-                self._metrics.close()
+            if self._server is not None:
+                self._server.shutdown()
+                self._server.server_close()
             if self._temporary is not None:
                 shutil.rmtree(self._temporary, ignore_errors=True)
             self._over.set()
@@ -244,6 +252,14 @@ class StreamHandle:
         """What the sets of a pair share and what only one of them has. Both must still be in the window."""
         return self._live.join.explain(pair)
 
+    def texts(self, pair: Pair) -> tuple[str | None, str | None]:
+        """The texts of the newer and of the older set, if ``topk_stream`` was given ``text``; None where they are gone."""
+        return self._live.texts(pair)
+
+    def skyband(self) -> list[Step]:
+        """How similar a new pair must be to matter, over the time to come; see :meth:`swoop.TopKJoin.skyband`."""
+        return self._live.join.skyband()
+
     @property
     def stats(self) -> StreamStats:
         """Figures after the last batch."""
@@ -255,13 +271,18 @@ class StreamHandle:
         return not self._over.is_set()
 
     @property
+    def failure(self) -> BaseException | None:
+        """What made the stream fail, if something did."""
+        return None if self._stopped else self._failure
+
+    @property
     def metrics_port(self) -> int | None:
         """The port at which figures for Prometheus are served."""
-        return None if self._metrics is None else self._metrics.port
+        return None if self._server is None else int(self._server.server_port)
 
     def metrics(self) -> str:
         """The figures in the text format of Prometheus."""
-        return metrics_text(self.stats, self.is_active)
+        return self._metrics.text()
 
     def stop(self) -> None:
         """Stop the stream. A run with the same checkpoint goes on where it stopped."""
@@ -274,8 +295,8 @@ class StreamHandle:
         if timeout is not None and timeout < 0:
             raise InvalidType(f"timeout must be a number of seconds, not {timeout!r}")
         over = self._over.wait(timeout)
-        if over and self._failure is not None and not self._stopped:
-            raise self._failure
+        if over and self.failure is not None:
+            raise self.failure
         return over
 
     def __enter__(self) -> StreamHandle:

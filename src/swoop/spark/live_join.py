@@ -6,7 +6,9 @@ Nothing here knows Spark. Rows come as Arrow tables with the columns of :data:`C
 from __future__ import annotations
 
 import logging
+import threading
 import time
+from collections import deque
 from dataclasses import asdict, dataclass, replace
 from typing import Any
 
@@ -16,14 +18,13 @@ import pyarrow.compute as pc
 
 from swoop.errors import InvalidArgument, InvalidFile
 from swoop.join.topk_join import TopKJoin
-from swoop.pairs import Change, Changes, TopK
+from swoop.pairs import Change, Changes, Pair, TopK
 from swoop.similarity import Similarity
 from swoop.spark.checkpoint import Checkpoint, State
 from swoop.spark.outputs import Output
 from swoop.times import Clock, Time, TimeKind, Window
 
-COLUMNS = ("id", "time", "tokens", "stream", "tie", "reason", "row")
-SET = ("id", "time", "tokens", "stream", "tie")
+COLUMNS = ("id", "time", "tokens", "stream", "tie", "reason", "row")  # and "text", if there are texts to show
 ORDER = [("time", "ascending"), ("id", "ascending"), ("tie", "ascending")]
 
 log = logging.getLogger("swoop.spark")
@@ -122,6 +123,7 @@ class LiveJoin:
         self._changes, self._late, self._rejected = changes, late, rejected
         self._clock = Clock(parameters.window)
         self._clock.kind = parameters.times
+        self._reading = threading.Lock()
         self._before = set(checkpoint.batches())  # states of an earlier run
         self._resume()
 
@@ -163,6 +165,7 @@ class LiveJoin:
             )
         self._state, self._k = state, k or parameters.k
         self.join = parameters.join(self._k)
+        self._texts: deque[tuple[int, pa.ChunkedArray]] = deque()  # each from some arrival number on
         self._held = _concatenated(self._checkpoint.read(state.chunks))
         self._dropped: list[Changes] = []
         if self._held is not None and state.watermark is not None:
@@ -204,7 +207,7 @@ class LiveJoin:
         self._checkpoint.collect(before)
         bad = pc.is_valid(rows["reason"])
         rejected = rows.filter(bad).select(["reason", "row"])
-        sets = rows.filter(pc.invert(bad)).select(SET)
+        sets = rows.filter(pc.invert(bad)).drop_columns(["reason", "row"])
         late = sets.slice(0, 0)
         if before.watermark is not None:
             is_late = pc.less(sets["time"], before.watermark)
@@ -253,7 +256,7 @@ class LiveJoin:
         assert highest is not None
         self._move(replace(before, ended=True, watermark=highest + 1, k=self._k), None)
         self._put_changes(before.written if (before.batch, True) in self._before else None)
-        self._done(0, started)
+        self._done(self.stats.batch_rows, started)
 
     def _done(self, rows: int, started: float) -> None:
         if self._k > self._parameters.k:
@@ -286,6 +289,9 @@ class LiveJoin:
         if rows.num_rows:
             in_order = rows if _is_in_order(rows) else rows.sort_by(ORDER)
             in_order = self._shown(in_order)
+            if join is self.join and "text" in in_order.column_names:
+                with self._reading:
+                    self._texts.append((join.stats.sets, in_order["text"]))
             join.insert_many(in_order, id="id", stream="stream" if self._parameters.two_streams else None)
         if join.stats.sets:
             join.advance(self._clock.time(watermark - 1))
@@ -301,8 +307,24 @@ class LiveJoin:
         shown = sets.set_column(1, "time", times).drop_columns("tie")
         return shown if self._parameters.two_streams else shown.drop_columns("stream")
 
+    def texts(self, pair: Pair) -> tuple[str | None, str | None]:
+        """The texts of the newer and of the older set; None where there is none (any more)."""
+        with self._reading:
+            newer, older = (self._text(arrival) for arrival in pair.arrivals or (-1, -1))
+        return newer, older
+
+    def _text(self, arrival: int) -> str | None:
+        for first, texts in reversed(self._texts):
+            if first <= arrival < first + len(texts):
+                found: str | None = texts[arrival - first].as_py()
+                return found
+        return None
+
     def _publish(self, rows: int, seconds: float) -> None:
         state, figures = self._state, self.join.stats
+        with self._reading:
+            while len(self._texts) > 1 and self._texts[1][0] <= figures.sets - figures.window_size:
+                self._texts.popleft()
         self.stats = StreamStats(
             batch=state.batch,
             **asdict(state.counters),

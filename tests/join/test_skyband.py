@@ -1,0 +1,28 @@
+"""The skyband says, for each moment to come, how similar the k-th pair of those known now will be."""
+
+from __future__ import annotations
+
+from hypothesis import given, settings
+
+from swoop import oracle
+from tests.histories import History, histories
+
+
+@settings(max_examples=60, deadline=None)
+@given(histories())
+def test_the_stairs_of_brute_force(history: History) -> None:
+    options = dict(history.options)
+    join = history.join()
+    if options["window"] is None or not isinstance(options["window"], int):
+        return
+    for record in history.records:
+        join.insert(record.tokens, record.time, stream=record.stream)
+    steps = join.skyband()
+    assert [step.until for step in steps] == sorted({step.until for step in steps})
+    if not history.records:
+        return
+    now = history.records[-1].time
+    for time in range(now, now + options["window"] + 1):
+        best = oracle.topk(history.records, now=time, **options)
+        bound = next((step.similarity for step in steps if step.until > time), None)
+        assert bound == (best[-1].similarity if len(best) == options["k"] else None)
