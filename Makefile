@@ -6,10 +6,10 @@ READY := $(VENV)/.ready
 # Compiled kernels of the test run. Coverage sees kernels when they are compiled, so each run compiles anew.
 TEST_CACHE := $(CURDIR)/$(VENV)/test-cache
 
-.PHONY: demo test bench lint format clean
+.PHONY: demo test bench docs lint format clean
 
 demo: $(READY)
-	$(BIN)/python examples/quickstart.py
+	$(BIN)/swoop demo
 
 test: lint
 	rm -rf $(TEST_CACHE)
@@ -29,6 +29,10 @@ format: $(READY)
 bench: $(READY)
 	$(BIN)/python -m swoop.bench $(BENCH)
 
+# The documentation as a site, in the folder site.
+docs: $(READY)
+	$(BIN)/mkdocs build --strict
+
 $(READY): pyproject.toml constraints.txt
 	$(PYTHON) -m venv $(VENV)
 	$(BIN)/python -m pip install --quiet --upgrade --constraint constraints.txt pip
@@ -36,4 +40,4 @@ $(READY): pyproject.toml constraints.txt
 	touch $(READY)
 
 clean:
-	rm -rf $(VENV) .mypy_cache .ruff_cache .pytest_cache .import_linter_cache .hypothesis build dist
+	rm -rf $(VENV) .mypy_cache .ruff_cache .pytest_cache .import_linter_cache .hypothesis build dist site

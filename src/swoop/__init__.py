@@ -58,8 +58,8 @@ __all__ = [
 
 
 def __getattr__(name: str) -> Any:
-    if name == "oracle":
-        return import_module("swoop.oracle")
+    if name in ("charts", "oracle"):
+        return import_module(f"swoop.{name}")
     if name in _HOMES:
         return getattr(import_module(_HOMES[name]), name)
     raise AttributeError(f"module 'swoop' has no attribute {name!r}")

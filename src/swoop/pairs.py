@@ -1,4 +1,4 @@
-"""Results: pairs of sets, changes of the top-k, explanations, and sequences of them as data frames and tables."""
+"""Results: pairs of sets, changes of the top-k, explanations, and sequences of them as data frames, tables and charts."""
 
 from __future__ import annotations
 
@@ -13,6 +13,7 @@ from swoop.errors import InvalidArgument
 from swoop.times import Time
 
 if TYPE_CHECKING:
+    import altair
     import pandas
     import polars
     import pyarrow
@@ -90,13 +91,25 @@ class Explanation:
     only_newer: frozenset[Token]
     only_older: frozenset[Token]
 
+    def chart(self, most: int = 100) -> altair.Chart | altair.LayerChart:
+        """The tokens of both sets side by side, at most ``most`` of them. Needs altair."""
+        from swoop import charts
+
+        return charts.explanation(self, most)
+
+    def _in_order(self) -> list[tuple[str, list[str]]]:
+        """The three kinds of tokens by name, sorted, as text."""
+        kinds = (("shared", self.shared), ("only newer", self.only_newer), ("only older", self.only_older))
+        return [(name, [str(token) for token in sorted(tokens, key=_by_type)]) for name, tokens in kinds]
+
     def _repr_html_(self) -> str:
-        rows = (("shared", self.shared), ("only newer", self.only_newer), ("only older", self.only_older))
-        return _html_table(("", "tokens"), [(name, " ".join(_in_order(tokens))) for name, tokens in rows])
+        return _html_table(
+            ("", "", "tokens"), [(name, len(tokens), _Markup(_chips(tokens))) for name, tokens in self._in_order()]
+        )
 
 
-def _in_order(tokens: frozenset[Token]) -> list[str]:
-    return [str(token) for token in sorted(tokens, key=lambda token: (type(token).__name__, token))]
+def _by_type(token: Token) -> tuple[str, Any]:
+    return type(token).__name__, token
 
 
 Item = TypeVar("Item", Pair, Change)
@@ -176,22 +189,50 @@ class Results(Sequence[Item], Generic[Item]):
 
     def _repr_html_(self) -> str:
         table = self.to_arrow().slice(0, 100)
-        rows = [tuple(row.values()) for row in table.to_pylist()]
+        rows = table.to_pylist()
+        names = table.column_names
+        if all(0 <= row["similarity"] <= 1 for row in rows):  # a small bar beside each similarity
+            names.insert(names.index("similarity") + 1, "")
+            rows = [{**row, "": _Markup(_bar(row["similarity"]))} for row in rows]
         more = f"<p>... {self._size - 100} more</p>" if self._size > 100 else ""
-        return _html_table(tuple(table.column_names), rows) + more
+        return _html_table(tuple(names), [tuple(row[name] for name in names) for row in rows]) + more
 
 
 class TopK(Results[Pair]):
     """The most similar pairs, in the total order: similarity and end time descending, then newer and older ascending."""
 
+    def chart(self, most: int = 50) -> altair.Chart | altair.LayerChart:
+        """One bar per pair, as long as the pair is similar; of the first ``most`` pairs. Needs altair."""
+        from swoop import charts
+
+        return charts.topk(self, most)
+
 
 class Changes(Results[Change]):
     """Changes of the top-k, in the order in which they happened."""
 
+    def chart(self, most: int = 30) -> altair.Chart | altair.LayerChart:
+        """Who was in the top-k when: one bar per stay. Needs altair.
+
+        Parameters
+        ----------
+        most
+            Of how many pairs; if there are more, those that stayed longest are shown.
+        """
+        from swoop import charts
+
+        return charts.changes(self, most)
+
+
+class _Markup(str):
+    """HTML that this module has made, unlike everything else, which is text."""
+
+    __slots__ = ()
+
 
 def _html_table(header: tuple[str, ...], rows: Sequence[tuple[Any, ...]]) -> str:
     def cells(values: tuple[Any, ...], tag: str) -> str:
-        return "".join(f"<{tag}>{html.escape(_cell(value))}</{tag}>" for value in values)
+        return "".join(f"<{tag}>{_cell(value)}</{tag}>" for value in values)
 
     body = "".join(f"<tr>{cells(row, 'td')}</tr>" for row in rows)
     return f"<table><thead><tr>{cells(header, 'th')}</tr></thead><tbody>{body}</tbody></table>"
@@ -200,4 +241,21 @@ def _html_table(header: tuple[str, ...], rows: Sequence[tuple[Any, ...]]) -> str
 def _cell(value: Any) -> str:
     if value is None:
         return ""
-    return f"{value:.4g}" if isinstance(value, float) else str(value)
+    if isinstance(value, _Markup):
+        return value
+    return html.escape(f"{value:.4g}" if isinstance(value, float) else _shortened(str(value)))
+
+
+def _shortened(text: str) -> str:
+    return text if len(text) <= 300 else text[:300] + "…"
+
+
+def _bar(share: float) -> str:
+    style = f"width:{80 * share:.0f}px;height:0.7em;border-radius:2px;background:rgba(70,130,180,0.6)"
+    return f'<div style="width:80px"><div style="{style}"></div></div>'
+
+
+def _chips(tokens: list[str]) -> str:
+    style = "display:inline-block;margin:1px;padding:0 6px;border-radius:8px;background:rgba(70,130,180,0.25)"
+    more = f" ... {len(tokens) - 200} more" if len(tokens) > 200 else ""
+    return " ".join(f'<bdi style="{style}">{html.escape(_shortened(token))}</bdi>' for token in tokens[:200]) + more

@@ -1,0 +1,375 @@
+"""Charts of results, for notebooks and reports. They need altair, which is imported at first use.
+
+Everything a caller has named, ids and tokens, is data of the chart and never a part of its specification. A ``<`` is shown as
+``‹``, so that a page which a chart is written into cannot take a text for markup.
+"""
+
+from __future__ import annotations
+
+import datetime as dt
+from collections.abc import Iterable, Sequence
+from typing import TYPE_CHECKING, Any, Protocol
+
+from swoop.errors import InvalidArgument
+from swoop.times import EPOCH, EPOCH_UTC, Time
+
+if TYPE_CHECKING:
+    import altair
+
+    from swoop.pairs import Change, Explanation, Pair, Step
+
+    Chart = altair.Chart | altair.LayerChart
+
+BLUE, SKY, LIGHT_BLUE, ORANGE, GREY, INK = "#4682b4", "#93bbdd", "#c6dbee", "#e59a4d", "#a9b4be", "#22303c"
+WIDTH, ROW = 460, 24
+OUTCOMES = {"still there": BLUE, "expired": SKY, "outranked": ORANGE, "left": SKY}
+FACTS = ("newer", "older", "similarity", "overlap", "start", "end")
+AXIS = {
+    "grid": False,
+    "labelColor": INK,
+    "titleColor": INK,
+    "titleFontWeight": "normal",
+    "domainColor": GREY,
+    "tickColor": GREY,
+    "tickCount": 8,
+    "labelOverlap": True,
+    "labelSeparation": 8,
+}
+CLOCK = {
+    "year": "%Y",
+    "month": "%b %Y",
+    "date": "%d %b",
+    "hours": "%H:%M",
+    "minutes": "%H:%M",
+    "seconds": "%H:%M:%S",
+    "milliseconds": "%S.%L",
+}  # how times are written, by the finest unit that a mark of the axis needs
+
+
+def _altair() -> Any:
+    try:
+        import altair
+    except ImportError as error:
+        raise ImportError("charts need the package altair: pip install 'swoop-join[notebook]'") from error
+    return altair
+
+
+def topk(pairs: Sequence[Pair], most: int = 50) -> Chart:
+    """One bar per pair, as long as the pair is similar, in the order given; of the first ``most`` pairs.
+
+    Examples
+    --------
+    >>> import swoop
+    >>> from swoop import charts
+    >>> join = swoop.TopKJoin(k=2, window=10)
+    >>> for time, text in enumerate(["abc", "abd", "bcd"]):
+    ...     join.insert(list(text), time)
+    >>> charts.topk(join.topk()).save("pairs.html")  # doctest: +SKIP
+    """
+    alt = _altair()
+    shown = pairs[:most]
+    low, high = _extent([pair.similarity for pair in shown])
+    rows = [
+        {"place": place, "label": _pair_label(pair.newer, pair.older), "low": low, **_facts(pair)}
+        for place, pair in enumerate(shown, 1)
+    ]
+    base = _data(alt, rows)
+    y = alt.Y("place:O", title=None, axis=alt.Axis(ticks=False, domain=False, labelColor=GREY))
+    similarity = alt.X(
+        "similarity:Q", title="similarity", scale=alt.Scale(domain=[low, high], nice=False), axis=alt.Axis(**AXIS)
+    )
+    bars = base.mark_bar(color=LIGHT_BLUE, cornerRadiusEnd=3).encode(
+        x=similarity, x2="low:Q", y=y, tooltip=_tooltip(alt, *FACTS)
+    )
+    labels = base.mark_text(align="left", color=INK, limit=WIDTH - 60).encode(x=alt.value(8), y=y, text="label:N")
+    values = base.mark_text(align="left", color=BLUE)
+    values = values.encode(x=alt.value(WIDTH + 8), y=y, text=alt.Text("similarity:Q", format=".3~g"))
+    title = f"the first {len(rows)} of {len(pairs)} pairs" if len(rows) < len(pairs) else ""
+    return _finished(alt, bars + labels + values, len(rows), title)
+
+
+def changes(found: Sequence[Change], most: int = 30) -> Chart:
+    """Who was in the top-k when: one bar per stay, coloured by how it ended.
+
+    Pairs that were there before the first change of ``found`` begin with it, and those that stay end with the last.
+
+    Parameters
+    ----------
+    found
+        What :meth:`swoop.TopKJoin.changes` gave.
+    most
+        Of how many pairs; if there are more, those that stayed longest are shown.
+    """
+    stays: list[dict[str, Any]] = []
+    there: dict[Any, dict[str, Any]] = {}
+    for change in found:
+        pair = change.pair
+        key = (pair.newer, pair.older, pair.arrivals)
+        if change.kind == "enter":
+            there[key] = {**_of_pair(pair), "enter": change.time, "leave": None, "outcome": "still there"}
+            stays.append(there[key])
+            continue
+        if key not in there:
+            there[key] = {**_of_pair(pair), "enter": found[0].time}
+            stays.append(there[key])
+        there.pop(key).update(leave=change.time, outcome=change.kind)
+    return _timeline(stays, most, max((change.time for change in found), default=None))
+
+
+def timeline(stays: Iterable[Any], most: int = 30) -> Chart:
+    """Who was in the top-k when, from the rows of :func:`swoop.spark.topk_history`.
+
+    Parameters
+    ----------
+    stays
+        Rows or dicts with ``newer``, ``older``, ``similarity``, ``overlap``, ``enter`` and ``leave``, such as
+        ``topk_history(...).collect()``.
+    most
+        Of how many pairs; if there are more, those that stayed longest are shown.
+
+    Examples
+    --------
+    >>> from swoop import charts
+    >>> row = {"newer": 2, "older": 1, "similarity": 0.5, "overlap": 1, "enter": 10, "leave": None}
+    >>> charts.timeline([row, {**row, "newer": 3, "enter": 20, "leave": 30}]).to_dict()["height"]
+    40
+    """
+    found = [
+        {
+            **{name: row[name] for name in ("newer", "older", "similarity", "overlap", "enter", "leave")},
+            "key": (row["newer"], row["older"]),
+            "outcome": "still there" if row["leave"] is None else "left",
+        }
+        for row in stays
+    ]
+    times = [time for row in found for time in (row["enter"], row["leave"]) if time is not None]
+    return _timeline(found, most, max(times, default=None))
+
+
+def _timeline(stays: list[dict[str, Any]], most: int, last: Time | None) -> Chart:
+    alt = _altair()
+    if most < 1:
+        raise InvalidArgument(f"most must be at least 1, not {most}")
+    axis = _TimeAxis(stay["enter"] for stay in stays)
+    lasting: dict[Any, Any] = {}
+    for stay in stays:
+        stay["length"] = axis.number(stay["leave"] if stay["leave"] is not None else last) - axis.number(stay["enter"])
+        lasting[stay["key"]] = lasting.get(stay["key"], 0) + stay["length"]
+    shown = sorted(lasting, key=lambda key: -lasting[key])[:most]
+    order = {key: number for number, key in enumerate(key for key in lasting if key in set(shown))}
+    rows = [
+        {
+            "row": order[stay["key"]],
+            "label": _pair_label(stay["newer"], stay["older"], 26),
+            "enter": axis.number(stay["enter"]),
+            "leave": axis.number(stay["enter"]) + stay["length"],
+            "entered": _shown(stay["enter"]),
+            "left": "" if stay["leave"] is None else _shown(stay["leave"]),
+            "outcome": stay["outcome"],
+            **{name: _plain(stay[name]) for name in ("newer", "older", "similarity", "overlap")},
+        }
+        for stay in stays
+        if stay["key"] in order
+    ]
+    y = alt.Y("row:O", title=None, axis=None)
+    used = [name for name in OUTCOMES if any(row["outcome"] == name for row in rows)]
+    colour = alt.Color(
+        "outcome:N",
+        scale=alt.Scale(domain=used, range=[OUTCOMES[name] for name in used]),
+        legend=alt.Legend(title=None, orient="top", symbolType="square", labelColor=INK, symbolStrokeWidth=0),
+    )
+    bars = (
+        _data(alt, rows)
+        .mark_bar(height=12, cornerRadius=2)
+        .encode(
+            x=axis.x(alt, "enter"),
+            x2="leave:Q",
+            y=y,
+            color=colour,
+            stroke=alt.Stroke("outcome:N", scale=colour["scale"], legend=None),  # stays of no length are seen too
+            tooltip=_tooltip(alt, "newer", "older", "similarity", "overlap", "entered", "left", "outcome"),
+        )
+    )
+    names = {row["row"]: row["label"] for row in rows}
+    labels = _row_labels(alt, names, y, 330)
+    title = f"{len(order)} of {len(lasting)} pairs: those that stayed longest" if len(order) < len(lasting) else ""
+    return _finished(alt, bars + labels, len(order), title, row=20)
+
+
+def explanation(found: Explanation, most: int = 100) -> Chart:
+    """The tokens of both sets side by side: first those they share, then those that only one of them has; at most ``most``."""
+    alt = _altair()
+    newer, older = ("newer: " + _label(found.pair.newer, 30), "older: " + _label(found.pair.older, 30))
+    if newer == older:
+        older += " "
+    sides = {"shared": (newer, older), "only newer": (newer,), "only older": (older,)}
+    tokens = [(kind, token) for kind, found_tokens in found._in_order() for token in found_tokens]
+    shown = tokens[:most]
+    rows = [
+        {"row": row, "token": _label(token, 300), "kind": kind, "set": side}
+        for row, (kind, token) in enumerate(shown)
+        for side in sides[kind]
+    ]
+    y = alt.Y("row:O", title=None, axis=None)
+    across = alt.Axis(orient="top", labelAngle=0, labelLimit=200, domain=False, ticks=False, labelColor=INK)
+    colour = alt.Color(
+        "kind:N",
+        scale=alt.Scale(domain=list(sides), range=[BLUE, ORANGE, GREY]),
+        legend=alt.Legend(title=None, orient="bottom", symbolType="square", labelColor=INK),
+    )
+    cells = _data(alt, rows).mark_rect(cornerRadius=3, stroke="white", strokeWidth=2)
+    cells = cells.encode(
+        x=alt.X("set:N", title=None, sort=[newer, older], axis=across),
+        y=y,
+        color=colour,
+        tooltip=_tooltip(alt, "token", "kind"),
+    )
+    labels = _row_labels(alt, {row: _label(token, 60) for row, (_, token) in enumerate(shown)}, y, 260)
+    title = f"{len(shown)} of {len(tokens)} tokens" if len(shown) < len(tokens) else ""
+    return _finished(alt, cells + labels, len(shown), title, width=300, row=20)
+
+
+class HasSkyband(Protocol):
+    """A join, or the handle of a live one."""
+
+    def topk(self) -> Sequence[Pair]: ...
+    def skyband(self) -> list[Step]: ...
+
+
+def skyband(join: HasSkyband, now: Time | None = None) -> Chart:
+    """How similar a new pair must be to matter, over the time to come, and the pairs of the top-k at their ends.
+
+    A new pair whose end and similarity lie under the stairs can never be in the top-k: at least k pairs that are as similar
+    outlive it.
+
+    Parameters
+    ----------
+    join
+        A :class:`swoop.TopKJoin`, or the handle of a live one.
+    now
+        Where the chart begins; by default at the latest start of a pair of the top-k.
+
+    Examples
+    --------
+    >>> import swoop
+    >>> from swoop import charts
+    >>> join = swoop.TopKJoin(k=1, window=10)
+    >>> for time, text in enumerate(["ab", "ab", "bc"]):
+    ...     join.insert(list(text), time)
+    >>> len(charts.skyband(join).to_dict()["layer"])
+    3
+    """
+    alt = _altair()
+    pairs, steps = join.topk(), join.skyband()
+    if any(pair.end is None for pair in pairs):
+        raise InvalidArgument("in an unbounded window pairs never end, so the skyband is one line without stairs")
+    begin = now if now is not None else max((pair.start for pair in pairs), default=None)
+    axis = _TimeAxis([] if begin is None else [begin])
+    low, high = _extent([*(pair.similarity for pair in pairs), *(step.similarity for step in steps)])
+    corners = []
+    at = begin
+    for step in steps:
+        corners += [{"time": axis.number(time), "similarity": step.similarity} for time in (at, step.until)]
+        at = step.until
+    if corners:
+        corners.append({"time": corners[-1]["time"], "similarity": low})
+    stairs = _data(alt, [{**corner, "low": low} for corner in corners])
+    similarity = alt.Y(
+        "similarity:Q", title="similarity", scale=alt.Scale(domain=[low, high], nice=False), axis=alt.Axis(**AXIS)
+    )
+    x = axis.x(alt, "time", "end of the pair")
+    area = stairs.mark_area(color=LIGHT_BLUE, opacity=0.5).encode(x=x, y=similarity, y2="low:Q")
+    line = stairs.mark_line(color=BLUE, strokeWidth=2, strokeJoin="round").encode(x=x, y=similarity, order=alt.value(0))
+    points = _data(alt, [{"time": axis.number(pair.end), **_facts(pair)} for pair in pairs])
+    points = points.mark_circle(size=80, color=ORANGE, opacity=1, stroke="white", strokeWidth=1)
+    points = points.encode(x=x, y=similarity, tooltip=_tooltip(alt, *FACTS))
+    return _finished(alt, area + line + points, 11)
+
+
+class _TimeAxis:
+    """Points in time as numbers, and the axis that shows them as what they were: integers, or dates in their own zone."""
+
+    def __init__(self, times: Iterable[Time]) -> None:
+        self.dates = isinstance(next(iter(times), 0), dt.datetime)
+
+    def number(self, time: Any) -> Any:
+        if not isinstance(time, dt.datetime):
+            return time
+        return (time - (EPOCH if time.tzinfo is None else EPOCH_UTC)) / dt.timedelta(milliseconds=1)
+
+    def x(self, alt: Any, field: str, title: str | None = None) -> Any:
+        scale = alt.Scale(type="utc", nice=False) if self.dates else alt.Scale(zero=False, nice=False)
+        axis = {**AXIS, "format": CLOCK} if self.dates else {**AXIS, "format": "d", "tickMinStep": 1}
+        return alt.X(f"{field}:{'T' if self.dates else 'Q'}", title=title, scale=scale, axis=alt.Axis(**axis))
+
+
+def _of_pair(pair: Pair) -> dict[str, Any]:
+    return {
+        "key": (pair.newer, pair.older, pair.arrivals),
+        "newer": pair.newer,
+        "older": pair.older,
+        "similarity": pair.similarity,
+        "overlap": pair.overlap,
+    }
+
+
+def _facts(pair: Pair) -> dict[str, Any]:
+    return {
+        "newer": _plain(pair.newer),
+        "older": _plain(pair.older),
+        "similarity": pair.similarity,
+        "overlap": pair.overlap,
+        "start": _shown(pair.start),
+        "end": "never" if pair.end is None else _shown(pair.end),
+    }
+
+
+def _plain(value: Any) -> Any:
+    """Numbers as they are, everything else as harmless text."""
+    return value if isinstance(value, int | float) else _label(value, 300)
+
+
+def _label(value: Any, longest: int) -> str:
+    text = str(value).replace("<", "‹")
+    return text if len(text) <= longest else text[: longest - 1] + "…"
+
+
+def _pair_label(newer: Any, older: Any, longest: int = 34) -> str:
+    return f"{_label(newer, longest)} ~ {_label(older, longest)}"
+
+
+def _shown(time: Time) -> str:
+    return time.isoformat(" ") if isinstance(time, dt.datetime) else str(time)
+
+
+def _extent(similarities: Sequence[float]) -> tuple[float, float]:
+    """The part of the axis that is shown: 0 to 1 where it fits; below 0, for hamming, a bit beyond the least similar."""
+    least, greatest = min(similarities, default=0.0), max(similarities, default=1.0)
+    low = 0.0 if least >= 0 else least - max(1.0, (greatest - least) / 4)
+    return low, 1.0 if least >= 0 and greatest <= 1 else max(greatest, 0.0)
+
+
+def _tooltip(alt: Any, *fields: str) -> list[Any]:
+    kinds = {"similarity": "Q", "overlap": "Q"}
+    return [
+        alt.Tooltip(f"{field}:{kinds.get(field, 'N')}", **({"format": ".4~g"} if field == "similarity" else {}))
+        for field in fields
+    ]
+
+
+def _data(alt: Any, rows: list[dict[str, Any]]) -> Any:
+    return alt.Chart(alt.Data(values=rows))
+
+
+def _row_labels(alt: Any, labels: dict[int, str], y: Any, limit: int) -> Any:
+    """Names left of the rows. Not labels of an axis, where equal names would be one row."""
+    names = _data(alt, [{"row": row, "label": label} for row, label in labels.items()])
+    return names.mark_text(align="right", color=INK, limit=limit).encode(x=alt.value(-8), y=y, text="label:N")
+
+
+def _finished(alt: Any, chart: Any, rows: int, title: str = "", *, width: int = WIDTH, row: int = ROW) -> Chart:
+    heading = alt.TitleParams(title, anchor="start", fontSize=11, fontWeight="normal", color=INK)
+    finished: Chart = chart.properties(
+        width=width, height=max(1, rows) * row, view=alt.ViewBackground(stroke=None), **({"title": heading} if title else {})
+    )
+    return finished

@@ -1,0 +1,15 @@
+"""The command line: ``swoop run``, ``stream``, ``explain``, ``bench``, ``demo`` and ``doctor``.
+
+Nothing heavy is imported until a command needs it, so that ``swoop --help`` answers at once.
+"""
+
+from __future__ import annotations
+
+__all__ = ["main"]
+
+
+def main() -> None:
+    """What the program ``swoop`` calls."""
+    from swoop.cli.app import app
+
+    app(prog_name="swoop")

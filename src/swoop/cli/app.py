@@ -1,0 +1,276 @@
+"""The commands, their options and their help."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import Annotated
+
+import typer
+
+from swoop.cli import options as o
+from swoop.cli.guard import guarded
+
+app = typer.Typer(
+    no_args_is_help=True,
+    rich_markup_mode="rich",
+    pretty_exceptions_enable=False,
+    context_settings={"help_option_names": ["-h", "--help"]},
+)
+
+
+def _version(wanted: bool) -> None:
+    if wanted:
+        from swoop import __version__
+
+        typer.echo(f"swoop {__version__}")
+        raise typer.Exit
+
+
+@app.callback()
+def swoop(
+    version: Annotated[bool, typer.Option("--version", callback=_version, is_eager=True, help="The version.")] = False,
+) -> None:
+    """The k most similar pairs of records in a sliding window of a stream, exactly.
+
+    A record is a set of tokens with a time: the words of a post, the goods of a basket.
+
+    [bold]Examples[/bold]
+
+        swoop run headlines.parquet --window '7 days'
+        swoop stream incoming/ --window 1h
+        swoop explain 1207 1193 headlines.parquet
+        swoop doctor
+    """
+
+
+@app.command()
+@guarded
+def run(
+    inputs: o.Inputs,
+    id: o.Id = None,
+    time: o.Time = None,
+    text: o.Text = None,
+    tokens: o.Tokens = None,
+    stream: o.Stream = None,
+    tokenizer: o.Tokenize = "words",
+    time_unit: o.TimeUnit = None,
+    time_format: o.TimeFormat = None,
+    format: o.Format = None,
+    window: o.WindowOption = "1 day",
+    k: o.K = 10,
+    similarity: o.SimilarityOption = "jaccard",
+    min_similarity: o.MinSimilarity = None,
+    out: Annotated[
+        str | None,
+        typer.Option(help="All stays of pairs in the top-k: a .parquet, .csv or .jsonl file, or a folder/ that Spark writes."),
+    ] = None,
+    show: Annotated[int, typer.Option(help="How many of the most similar pairs are shown.")] = 10,
+    equal: Annotated[bool, typer.Option("--equal/--no-equal", help="Whether pairs of equal sets are shown.")] = True,
+    as_json: o.Json = False,
+    master: o.Master = None,
+    memory: o.Memory = "2g",
+) -> int:
+    """Find the most similar pairs of a whole history, on files.
+
+    The window slides over the history; whoever is among the k most similar pairs of any moment is a result.
+
+    [bold]Examples[/bold]
+
+        swoop run headlines.parquet --window '7 days'
+        swoop run 'posts/*.jsonl' --time created_at --text title --text body
+        swoop run baskets.parquet --tokens items -k 100 --out results.parquet
+        swoop run clicks.csv.gz --time-unit ms --window 30min --json
+    """
+    from swoop.cli import run as command
+    from swoop.cli.inputs import find_source
+
+    return command.run(
+        find_source(inputs, format),
+        o.reading(id, time, text, tokens, stream, tokenizer, time_unit, time_format),
+        command.Question(k, o.number_or_text(window), similarity, min_similarity),
+        out=out,
+        show=show,
+        equal=equal,
+        as_json=as_json,
+        master=master,
+        memory=memory,
+    )
+
+
+@app.command()
+@guarded
+def stream(
+    source: Annotated[str, typer.Argument(help="A folder that files are put into, or kafka://host:port/topic with JSON.")],
+    id: o.Id = None,
+    time: o.Time = None,
+    text: o.Text = None,
+    tokens: o.Tokens = None,
+    side: o.Stream = None,
+    tokenizer: o.Tokenize = "words",
+    time_unit: o.TimeUnit = None,
+    time_format: o.TimeFormat = None,
+    format: o.Format = None,
+    schema: Annotated[
+        str | None,
+        typer.Option(
+            help="'id long, time string, text string'; by default from rows that are there.", rich_help_panel=o.COLUMNS
+        ),
+    ] = None,
+    window: o.WindowOption = "1 hour",
+    k: o.K = 10,
+    similarity: o.SimilarityOption = "jaccard",
+    min_similarity: o.MinSimilarity = None,
+    lateness: Annotated[
+        str | None,
+        typer.Option(help="How long rows are waited for; 10 seconds, or 0 with integer times.", rich_help_panel=o.HOW),
+    ] = None,
+    changes: Annotated[
+        str | None, typer.Option(help="Changes of the top-k also go to this folder or kafka://host:port/topic.", metavar="TO")
+    ] = None,
+    late: Annotated[str | None, typer.Option(help="Late rows go there; by default under the checkpoint.", metavar="TO")] = None,
+    rejected: Annotated[
+        str | None, typer.Option(help="Rows that cannot be used go there; by default under the checkpoint.", metavar="TO")
+    ] = None,
+    as_json: o.Json = False,
+    checkpoint: Annotated[
+        str | None, typer.Option(help="A folder to go on from when started again.", metavar="DIR", rich_help_panel=o.WHERE)
+    ] = None,
+    once: Annotated[bool, typer.Option("--once", help="Take what is there and end.", rich_help_panel=o.WHERE)] = False,
+    trigger: Annotated[
+        str | None, typer.Option(help="How often a batch is made, such as '1 second'.", rich_help_panel=o.WHERE)
+    ] = None,
+    begin: Annotated[
+        str, typer.Option("--from", help="Where a topic is begun: earliest or latest.", rich_help_panel=o.WHERE)
+    ] = "earliest",
+    serve: Annotated[
+        int | None, typer.Option(help="Serve the live page at this port of loopback; 0 chooses one.", rich_help_panel=o.WHERE)
+    ] = None,
+    jars: Annotated[
+        str | None, typer.Option(help="Jars of Kafka's connector, with commas; else they are fetched.", rich_help_panel=o.WHERE)
+    ] = None,
+    master: o.Master = None,
+    memory: o.Memory = "2g",
+) -> int:
+    """Follow the most similar pairs of a live stream. Ctrl-C ends it.
+
+    [bold]Examples[/bold]
+
+        swoop stream incoming/ --window 1h
+        swoop stream incoming/ --window 10min --checkpoint state --changes out
+        swoop stream kafka://localhost:9092/posts --window 1h --serve 8000
+        swoop stream incoming/ --once --json
+    """
+    from swoop.cli import stream as command
+    from swoop.cli.run import Question
+
+    setting = command.Setting(
+        source=source,
+        format=format,
+        schema=schema,
+        begin=begin,
+        checkpoint=checkpoint,
+        changes=changes,
+        late=late,
+        rejected=rejected,
+        lateness=None if lateness is None else o.number_or_text(lateness),
+        trigger=trigger,
+        once=once,
+        serve=serve,
+        jars=jars,
+        master=master,
+        memory=memory,
+    )
+    reading = o.reading(id, time, text, tokens, side, tokenizer, time_unit, time_format)
+    return command.stream(setting, reading, Question(k, o.number_or_text(window), similarity, min_similarity), as_json)
+
+
+@app.command()
+@guarded
+def explain(
+    newer: Annotated[str, typer.Argument(help="The id of one record.")],
+    older: Annotated[str, typer.Argument(help="The id of the other.")],
+    inputs: o.Inputs,
+    id: o.Id = None,
+    time: o.Time = None,
+    text: o.Text = None,
+    tokens: o.Tokens = None,
+    tokenizer: o.Tokenize = "words",
+    time_unit: o.TimeUnit = None,
+    time_format: o.TimeFormat = None,
+    format: o.Format = None,
+    as_json: o.Json = False,
+    master: o.Master = None,
+    memory: o.Memory = "2g",
+) -> int:
+    """Show two records side by side: what they share, what only one has, and all similarities.
+
+    [bold]Examples[/bold]
+
+        swoop explain 5159 5016 headlines.parquet
+        swoop explain 'post 3' 'post 1' 'posts/*.jsonl' --tokenizer 3-chars --json
+    """
+    from swoop.cli import explain as command
+    from swoop.cli.inputs import find_source
+
+    reading = o.reading(id, time, text, tokens, None, tokenizer, time_unit, time_format)
+    return command.explain(newer, older, find_source(inputs, format), reading, as_json=as_json, master=master, memory=memory)
+
+
+@app.command(
+    add_help_option=False,
+    context_settings={"allow_extra_args": True, "ignore_unknown_options": True, "help_option_names": []},
+)
+@guarded
+def bench(context: typer.Context) -> None:
+    """Run the benchmarks and write the report; swoop bench --help tells the options.
+
+    [bold]Examples[/bold]
+
+        swoop bench --sets 20000 --spark-rows 0 --out performance.md
+    """
+    import sys
+
+    from swoop.bench.__main__ import main
+
+    sys.argv = ["swoop bench", *context.args]
+    main()
+
+
+@app.command()
+@guarded
+def demo(
+    seconds: Annotated[float, typer.Option(help="How long it runs.", min=1)] = 60,
+    forever: Annotated[bool, typer.Option("--forever", help="Until Ctrl-C.")] = False,
+    port: Annotated[int, typer.Option(help="Of the live page, on loopback; 0 chooses one.", min=0, max=65535)] = 0,
+    page: Annotated[bool, typer.Option("--page/--no-page", help="Whether there is a live page.")] = True,
+    report: Annotated[Path, typer.Option(help="Where the page to keep is written.")] = Path("swoop-demo.html"),
+) -> int:
+    """Watch Swoop on a simulated feed of posts with a spam wave in it.
+
+    [bold]Examples[/bold]
+
+        swoop demo
+        swoop demo --forever --port 8000
+    """
+    from swoop.cli import demo as command
+
+    return command.demo(None if forever else seconds, port if page else None, report)
+
+
+@app.command()
+@guarded
+def doctor(
+    spark: Annotated[bool, typer.Option("--spark", help="Really start Spark.")] = False,
+    warm: Annotated[bool, typer.Option("--warm", help="Compile the engine now, if it is not.")] = False,
+    as_json: o.Json = False,
+) -> int:
+    """Tell what is there, what is missing, and what to do. Exit code 1: something needed is missing.
+
+    [bold]Examples[/bold]
+
+        swoop doctor
+        swoop doctor --spark --warm
+    """
+    from swoop.cli import doctor as command
+
+    return command.doctor(as_json, spark, warm)

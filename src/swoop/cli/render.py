@@ -1,0 +1,152 @@
+"""Pairs for people: two records side by side, with what they share and what only one of them has.
+
+Words of one's own are coloured; where there are no colours, they stand in brackets.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterable, Sequence
+from dataclasses import dataclass
+from typing import Any
+
+from rich.console import Console, ConsoleOptions, RenderResult
+from rich.padding import Padding
+from rich.table import Table
+from rich.text import Text
+
+from swoop.cli.console import has_colour, printable, shown_similarity, shown_span, shown_time
+
+WORD = re.compile(r"(?:https?://|www\.)\S+|\w+")
+LONGEST = 500  # characters of a text that are shown
+NEWER, OLDER = "bold cyan", "bold yellow"
+
+
+@dataclass(frozen=True)
+class Side:
+    """One record of a pair. ``words`` False: its tokens were given, and are shown as they are."""
+
+    id: Any
+    time: Any
+    text: str
+    tokens: frozenset[Any] = frozenset()
+    words: bool = True
+
+
+@dataclass(frozen=True)
+class Found:
+    """A pair, and when it was in the top-k; ``leave`` None: it is still there at the end."""
+
+    newer: Side
+    older: Side
+    similarity: float
+    overlap: int
+    enter: Any = None
+    leave: Any = None
+    stays: int = 0
+
+
+def marked(text: str, others: frozenset[str], style: str, colour: bool) -> Text:
+    """A text in which the words that the other text does not have are marked.
+
+    >>> marked("Big fire in Perth", frozenset(["big", "fire"]), "red", colour=False).plain
+    'Big fire [in Perth]'
+    """
+    text = printable(text)
+    if len(text) > LONGEST:
+        text = text[:LONGEST] + " …"
+    shown = Text()
+    place = 0
+    for begin, end in _runs(text, others):
+        shown.append(text[place:begin])
+        shown.append(text[begin:end] if colour else f"[{text[begin:end]}]", style if colour else None)
+        place = end
+    return shown.append(text[place:])
+
+
+def _runs(text: str, others: frozenset[str]) -> list[tuple[int, int]]:
+    """Where the words stand that are not among the others; neighbours together."""
+    runs: list[tuple[int, int]] = []
+    follows = False
+    for word in WORD.finditer(text):
+        own = word[0].lower() not in others
+        if own and follows:
+            runs[-1] = (runs[-1][0], word.end())
+        elif own:
+            runs.append(word.span())
+        follows = own
+    return runs
+
+
+def marked_tokens(tokens: Iterable[Any], others: frozenset[Any], style: str, colour: bool) -> Text:
+    """Given tokens: first those that both have, then one's own."""
+    shared, own = ([_shown(token) for token in sorted(part, key=str)] for part in _parted(tokens, others))
+    shown = Text(" ".join(shared))
+    if own:
+        shown.append(" " if shared else "").append(" ".join(own) if colour else f"[{' '.join(own)}]", style if colour else None)
+    if len(shown) > LONGEST:
+        shown.truncate(LONGEST)
+        shown.append(" …")
+    return shown
+
+
+def _parted(tokens: Iterable[Any], others: frozenset[Any]) -> tuple[list[Any], list[Any]]:
+    tokens = list(tokens)
+    return [t for t in tokens if t in others], [t for t in tokens if t not in others]
+
+
+def _shown(token: Any) -> str:
+    return token.hex() if isinstance(token, bytes) else printable(str(token))
+
+
+def words_of(text: str) -> frozenset[str]:
+    return frozenset(word.lower() for word in WORD.findall(text))
+
+
+def both_sides(newer: Side, older: Side, colour: bool) -> tuple[Text, Text]:
+    """What is shown of each, marked against the other."""
+    if newer.words:
+        return (
+            marked(newer.text, words_of(older.text), NEWER, colour),
+            marked(older.text, words_of(newer.text), OLDER, colour),
+        )
+    return (
+        marked_tokens(newer.tokens, older.tokens, NEWER, colour),
+        marked_tokens(older.tokens, newer.tokens, OLDER, colour),
+    )
+
+
+class Pairs:
+    """The most similar pairs, one below the other, as wide as the terminal is."""
+
+    def __init__(self, found: Sequence[Found], k: int, measure: str) -> None:
+        self._found, self._k, self._measure = found, k, measure
+
+    def __rich_console__(self, console: Console, options: ConsoleOptions) -> RenderResult:
+        for place, pair in enumerate(self._found, 1):
+            yield self._heading(place, pair)
+            yield Padding(side_by_side(pair.newer, pair.older, console), (0, 0, 0, len(str(len(self._found))) + 2))
+            yield Text()
+
+    def _heading(self, place: int, pair: Found) -> Text:
+        number = f"{place:>{len(str(len(self._found)))}}"
+        stays = f", {pair.stays} stays" if pair.stays > 1 else ""
+        return Text.assemble(
+            f"{number}  ",
+            (f"{self._measure} {shown_similarity(pair.similarity, self._measure)}", "bold"),
+            (f"  {pair.overlap} shared, in the top {self._k} from {shown_span(pair.enter, pair.leave)}{stays}", "dim"),
+        )
+
+
+def side_by_side(newer: Side, older: Side, console: Console) -> Table:
+    """Two records, half of the width each."""
+    table = Table.grid(padding=(0, 2, 0, 0), expand=True)
+    for _ in range(2):
+        table.add_column(ratio=1, overflow="fold")
+    table.add_row(*(Text(f"{printable(str(_id(side)))}  {shown_time(side.time)}", "dim") for side in (newer, older)))
+    table.add_row(*both_sides(newer, older, has_colour(console)))
+    return table
+
+
+def _id(side: Side) -> Any:
+    return side.id.hex() if isinstance(side.id, bytes | bytearray) else side.id

@@ -1,0 +1,154 @@
+"""What is seen of a live join: a table that is redrawn, lines, or JSON."""
+
+from __future__ import annotations
+
+import time
+from types import TracebackType
+from typing import TYPE_CHECKING, Any, Self
+
+from rich.console import Console, Group
+from rich.live import Live
+from rich.table import Table
+from rich.text import Text
+
+from swoop.cli.console import has_colour, print_json, printable, results, shown_similarity, shown_time
+from swoop.cli.render import Side, both_sides
+
+if TYPE_CHECKING:
+    from swoop.pairs import Change, Pair
+    from swoop.spark import StreamHandle
+
+LONGEST = 60  # characters of a text in a line
+
+
+def find_view(as_json: bool, measure: str) -> View:
+    """JSON if asked for, a table on a terminal, lines elsewhere."""
+    if as_json:
+        return JsonView(measure)
+    return TableView(measure) if results().is_terminal else LinesView(measure)
+
+
+class View:
+    """Nothing but what all have in common."""
+
+    def __init__(self, measure: str) -> None:
+        self._measure = measure
+
+    def __enter__(self) -> Self:
+        return self
+
+    def __exit__(self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None) -> None:
+        pass
+
+    def changed(self, change: Change, handle: StreamHandle) -> None:
+        """One change of the top-k."""
+
+    def moved(self, handle: StreamHandle, rate: float) -> None:
+        """Some time has passed."""
+
+    def ended(self, handle: StreamHandle, rate: float) -> None:
+        """The last picture."""
+
+
+class JsonView(View):
+    """One object per change."""
+
+    def changed(self, change: Change, handle: StreamHandle) -> None:
+        pair = change.pair
+        newer, older = handle.texts(pair)
+        print_json(
+            {
+                "time": change.time,
+                "kind": change.kind,
+                "similarity": pair.similarity,
+                "overlap": pair.overlap,
+                "newer": pair.newer,
+                "older": pair.older,
+                "start": pair.start,
+                "end": pair.end,
+                "newer_text": newer,
+                "older_text": older,
+            }
+        )
+
+
+class LinesView(View):
+    """One line per change, and the top-k at the end."""
+
+    def changed(self, change: Change, handle: StreamHandle) -> None:
+        pair = change.pair
+        what = f"{shown_time(change.time)}  {change.kind:9}  {shown_similarity(pair.similarity, self._measure)}"
+        line = f"{what}  {_id(pair.newer)} ~ {_id(pair.older)}"
+        texts = [text for text in handle.texts(pair) if text is not None] if change.kind == "enter" else []
+        if len(texts) == 2:
+            line += ": " + " ~ ".join(map(_short, texts))
+        results().print(line, soft_wrap=True)
+
+    def ended(self, handle: StreamHandle, rate: float) -> None:
+        console = results()
+        console.print()
+        console.print(picture(handle, console, rate, self._measure))
+
+
+class TableView(View):
+    """The top-k as a table, redrawn when something has changed."""
+
+    def __init__(self, measure: str) -> None:
+        super().__init__(measure)
+        self._console = results()
+        self._live = Live(console=self._console, auto_refresh=False)
+        self._drawn: Any = None
+        self._next = 0.0
+
+    def __enter__(self) -> Self:
+        self._live.__enter__()
+        return self
+
+    def __exit__(self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None) -> None:
+        self._live.__exit__(kind, error, trace)
+
+    def moved(self, handle: StreamHandle, rate: float) -> None:
+        now = time.monotonic()
+        state = (handle.stats, self._console.size)
+        if state != self._drawn and now >= self._next:
+            self._drawn, self._next = state, now + 0.1
+            self._live.update(picture(handle, self._console, rate, self._measure), refresh=True)
+
+    def ended(self, handle: StreamHandle, rate: float) -> None:
+        self._live.update(picture(handle, self._console, rate, self._measure), refresh=True)
+
+
+def picture(handle: StreamHandle, console: Console, rate: float, measure: str) -> Group:
+    """The top-k and figures, as large as the terminal is."""
+    stats, topk = handle.stats, list(handle.topk())
+    room = max(console.size.height - 6, 1) if console.is_terminal else len(topk)
+    table = Table(expand=True, box=None, padding=(0, 1), show_edge=False)
+    table.add_column(measure, justify="right", no_wrap=True)
+    for side in ("newer", "older"):  # on paper there is room for whole texts
+        table.add_column(side, ratio=1, no_wrap=console.is_terminal, overflow="ellipsis" if console.is_terminal else "fold")
+    table.add_column("until", no_wrap=True)
+    colour = has_colour(console)
+    for pair in topk[:room]:
+        newer, older = sides(pair, handle)
+        texts = both_sides(newer, older, colour)
+        cells = (Text.assemble((f"{_id(side.id)} ", "dim"), text) for side, text in zip((newer, older), texts, strict=True))
+        table.add_row(shown_similarity(pair.similarity, measure), *cells, "" if pair.end is None else shown_time(pair.end))
+    more = [Text(f"... and {len(topk) - room} more", "dim")] if len(topk) > room else []
+    now = "" if stats.watermark is None else f"{shown_time(stats.watermark)}  "
+    figures = f"{now}{stats.rows:,} rows ({rate:,.0f}/s), {stats.window_size:,} in the window, {stats.held:,} waiting"
+    return Group(table, *more, Text(f"{figures}, {stats.late:,} late, {stats.rejected:,} rejected", "dim"))
+
+
+def sides(pair: Pair, handle: StreamHandle) -> tuple[Side, Side]:
+    """The two records of a pair that is in the window."""
+    newer, older = handle.texts(pair)
+    return Side(pair.newer, pair.start, newer or ""), Side(pair.older, None, older or "")
+
+
+def _id(id: Any) -> str:
+    return id.hex() if isinstance(id, bytes) else printable(str(id))
+
+
+def _short(text: str) -> str:
+    text = printable(text)
+    return text if len(text) <= LONGEST else text[: LONGEST - 1] + "…"

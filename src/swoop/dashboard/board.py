@@ -1,0 +1,210 @@
+"""The state of the live page: what a source says, in numbered versions, and the differences between them."""
+
+from __future__ import annotations
+
+import json
+import secrets
+import threading
+import time
+from collections import deque
+from collections.abc import Callable, Sequence
+from typing import Any, NamedTuple, Protocol
+
+from swoop.dashboard.differences import State, difference, merged
+from swoop.dashboard.reading import Reader
+from swoop.dashboard.timeline import Timeline
+from swoop.dashboard.wire import clipped, facts_of, key_of, shown_id, shown_tokens
+from swoop.errors import NotInWindow
+from swoop.pairs import Change, Explanation, Pair, Step
+
+PENDING = 20_000  # changes that wait for the next refresh; older ones are dropped
+DIFFERENCES = 240  # a minute of them
+TOKENS, TEXT = 2_000, 20_000  # of an explanation
+
+
+class Source(Protocol):
+    """What the page reads: a running stream's handle, or a :class:`swoop.TopKJoin`.
+
+    These may be there too: ``texts(pair)`` with the texts of the newer and the older set, ``is_active`` (else the stream counts
+    as running) and ``failure``, what made it fail. Figures are taken from ``stats`` by their names, as far as they are there.
+    """
+
+    def topk(self) -> Sequence[Pair]: ...
+
+    def explain(self, pair: Pair, /) -> Explanation: ...
+
+    def skyband(self) -> Sequence[Step]: ...
+
+    @property
+    def stats(self) -> Any: ...
+
+
+class Event(NamedTuple):
+    """What a client is sent: a whole state or a difference to the one it has, in JSON, and a name for what it has then."""
+
+    id: str
+    kind: str
+    data: str
+
+
+class Board:
+    """The state of the page. Threads may share it.
+
+    Parameters
+    ----------
+    title
+        What the page is called.
+    limit
+        How many pairs are shown at most.
+    stays
+        How many stays in the top-k are remembered that are over.
+    clock
+        Seconds, for rates.
+
+    Notes
+    -----
+    Changes may come at any rate: :meth:`take_changes` only lays them aside, and whoever shows the board calls :meth:`refresh`
+    as often as people can follow.
+
+    Examples
+    --------
+    >>> import swoop
+    >>> join = swoop.TopKJoin(k=2, window=10)
+    >>> for moment, text in enumerate(["abc", "abd"]):
+    ...     join.insert(list(text), moment)
+    >>> board = Board()
+    >>> board.show(join)
+    >>> board.refresh()
+    True
+    >>> [pair["similarity"] for pair in board.state["pairs"].values()]
+    [0.5]
+    """
+
+    def __init__(
+        self, title: str = "Swoop", *, limit: int = 100, stays: int = 200, clock: Callable[[], float] = time.monotonic
+    ) -> None:
+        self._life = secrets.token_hex(4)
+        self._lock = threading.Lock()
+        self._refreshing = threading.Lock()
+        self._listeners: list[Callable[[], None]] = []
+        self._pending: deque[Sequence[Change]] = deque()
+        self._waiting = 0
+        self._told = self._gap = False
+        self._source: Source | None = None
+        self._timeline = Timeline(stays)
+        self._reader = Reader(title, limit, clock)
+        self._version = 0
+        self._state: State = self._reader.read(None, self._timeline, complete=False)
+        self._differences: deque[State] = deque(maxlen=DIFFERENCES)
+        self._encoded: dict[int, str] = {}
+
+    def show(self, source: Source) -> None:
+        """Show this source from now on."""
+        with self._lock:
+            self._gap = self._gap or self._source is not None
+            self._source = source
+
+    def take_changes(self, changes: Sequence[Change], batch: int = -1) -> None:
+        """Take changes of the top-k, for the timeline. To be given to ``start(changes=...)`` of a stream.
+
+        Without it the timeline is made from looking at the top-k, and misses short stays.
+        """
+        with self._lock:
+            self._told = True
+            self._pending.append(changes)
+            self._waiting += len(changes)
+            while self._waiting > PENDING:
+                self._waiting -= len(self._pending.popleft())
+                self._gap = True
+
+    def refresh(self) -> bool:
+        """Read the source; whether there is anything new. Listeners are told if there is."""
+        with self._refreshing:
+            with self._lock:
+                source, pending, complete = self._source, self._pending, self._told and not self._gap
+                self._pending, self._waiting, self._gap = deque(), 0, False
+            for changes in pending:
+                for change in changes:
+                    self._timeline.take(change)
+                    self._reader.reached(change.time)
+            state = self._reader.read(source, self._timeline, complete=complete)
+            with self._lock:
+                found = difference(self._state, state)
+                if not found:
+                    return False
+                self._state = state
+                self._version += 1
+                self._differences.append(found)
+                self._encoded.clear()
+                listeners = list(self._listeners)
+        for listener in listeners:
+            listener()
+        return True
+
+    @property
+    def state(self) -> State:
+        """The state after the last refresh."""
+        return self._state
+
+    def since(self, last: str | None) -> Event | None:
+        """What a client needs that has seen the event of this id: nothing, a difference, or the whole state."""
+        with self._lock:
+            name = f"{self._life}-{self._version}"
+            if last == name:
+                return None
+            missed = self._missed(last)
+            if missed not in self._encoded:
+                content = merged(list(self._differences)[-missed:]) if missed else self._state
+                self._encoded[missed] = json.dumps(content, allow_nan=False, separators=(",", ":"))
+            return Event(name, "difference" if missed else "snapshot", self._encoded[missed])
+
+    def _missed(self, last: str | None) -> int:
+        """How many differences a client has missed; 0 if that cannot be made good."""
+        life, _, version = (last or "").partition("-")
+        if life != self._life or not (version.isascii() and version.isdigit() and len(version) < 18):
+            return 0
+        missed = self._version - int(version)
+        return missed if 0 < missed <= len(self._differences) else 0
+
+    def listen(self, listener: Callable[[], None]) -> Callable[[], None]:
+        """Call this after each refresh that found something new. Gives a function that ends it."""
+        with self._lock:
+            self._listeners.append(listener)
+
+        def end() -> None:
+            with self._lock:
+                self._listeners.remove(listener)
+
+        return end
+
+    @property
+    def watched(self) -> bool:
+        """Whether anybody listens."""
+        return bool(self._listeners)
+
+    def explain(self, newer: str, older: str, pair: str | None = None) -> dict[str, Any]:
+        """Why two sets are similar, as JSON. Ids as the page shows them; ``pair`` is the page's key, as ids may repeat.
+
+        Raises
+        ------
+        NotInWindow
+            If the pair is not known (any more), or its sets have left the window.
+        """
+        with self._refreshing:
+            known = [*self._reader.pairs.values(), *(stay.pair for stay in reversed([*self._timeline.stays()]))]
+            source = self._source
+        for found in known:
+            if (shown_id(found.newer), shown_id(found.older)) == (newer, older) and pair in (None, key_of(found)):
+                break
+        else:
+            raise NotInWindow("this pair is not in the top-k any more, and has not been there lately")
+        assert source is not None
+        texts = getattr(source, "texts", None)
+        shown = [None if text is None else clipped(text, TEXT)[0] for text in (texts(found) if texts else (None, None))]
+        return {
+            "pair": key_of(found),
+            **facts_of(found),
+            "newer_text": shown[0],
+            "older_text": shown[1],
+            **shown_tokens(source.explain(found), TOKENS),
+        }

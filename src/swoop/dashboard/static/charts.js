@@ -1,0 +1,150 @@
+// The two charts. Vega's expressions are interpreted, never compiled, so that the page needs no eval.
+import { brief, isDate, moment, position, similarity } from "./format.js";
+import { scaleOf } from "./pairs.js";
+
+const LINES = 18;
+const STEP = 17;
+const tip = document.getElementById("tip");
+const places = { skyband: document.getElementById("skyband"), timeline: document.getElementById("timeline") };
+const views = {};
+let drawn = "";
+let drawing = false;
+let tries = 0;
+
+// A browser may remember that a script could not be had, so it is asked for by another name then.
+async function vega() {
+  if (window.vegaEmbed) return;
+  try {
+    await import(`./vega.js?${tries}`);
+  } catch (error) {
+    tries += 1;
+    throw error;
+  }
+}
+
+function tooltip(handler, event, item, value) {
+  tip.hidden = !value;
+  if (!value) return;
+  tip.textContent = typeof value === "object" ? Object.values(value).join("\n") : String(value);
+  const left = Math.min(event.clientX + 14, innerWidth - tip.offsetWidth - 8);
+  tip.style.left = `${Math.max(8, left)}px`;
+  tip.style.top = `${Math.min(event.clientY + 14, innerHeight - tip.offsetHeight - 8)}px`;
+}
+
+function colours() {
+  const style = getComputedStyle(document.documentElement);
+  return Object.fromEntries(["accent", "ink", "quiet", "line", "pale"].map((name) => [name, style.getPropertyValue(`--${name}`).trim()]));
+}
+
+function frame(colour, dates, spec) {
+  const axis = { labelColor: colour.quiet, titleColor: colour.quiet, gridColor: colour.line, domain: false, ticks: false, labelFontSize: 11, titleFontSize: 11, titleFontWeight: "normal", labelPadding: 6 };
+  const font = "ui-sans-serif, system-ui, sans-serif";
+  return {
+    $schema: "https://vega.github.io/schema/vega-lite/v6.json",
+    width: "container",
+    autosize: { type: "fit-x", contains: "padding" },
+    background: null,
+    padding: 2,
+    config: { view: { stroke: null }, axis, font, axisX: { grid: false, labelFlush: true, labelOverlap: true, tickCount: 4 } },
+    ...spec(dates ? { type: "temporal", title: null } : { type: "quantitative", title: null, scale: { zero: false, nice: false } }),
+  };
+}
+
+const skyband = (colour, y) => (x) => ({
+  height: 190,
+  layer: [
+    { data: { name: "steps", values: [] }, mark: { type: "area", interpolate: "step-before", color: colour.accent, opacity: 0.1, clip: true }, encoding: { x: { field: "x", ...x }, y: { field: "y", type: "quantitative", title: "similarity", scale: { domain: y, nice: false }, axis: { tickCount: 5 } }, y2: { datum: y[0] } } },
+    { data: { name: "stairs", values: [] }, mark: { type: "line", interpolate: "step-before", color: colour.accent, strokeWidth: 1.5, opacity: 0.75, clip: true }, encoding: { x: { field: "x", ...x }, y: { field: "y", type: "quantitative" } } },
+    { data: { name: "dots", values: [] }, mark: { type: "point", filled: true, size: 58, color: colour.accent, opacity: 1 }, encoding: { x: { field: "x", ...x }, y: { field: "y", type: "quantitative" }, tooltip: { field: "tip" } } },
+  ],
+});
+
+const timeline = (colour) => (x) => ({
+  height: STEP,
+  data: { name: "stays", values: [] },
+  mark: { type: "bar", height: 7, cornerRadius: 3.5, minBandSize: 2 },
+  encoding: {
+    x: { field: "from", ...x },
+    x2: { field: "to" },
+    y: { field: "line", type: "nominal", sort: { field: "place", op: "min" }, title: null, axis: { labelLimit: 150, labelFontSize: 10.5 } },
+    color: { field: "open", type: "nominal", legend: null, scale: { domain: [true, false], range: [colour.accent, colour.pale] } },
+    tooltip: { field: "tip" },
+  },
+});
+
+function skybandData(state) {
+  const now = position(state.now);
+  const { steps } = state.skyband;
+  const ends = [...state.order.map((key) => position(state.pairs[key].end)), ...steps.map(([until]) => position(until))].filter((end) => end !== null);
+  const edge = Math.max(now ?? 0, ...ends);
+  const last = edge > now ? edge : (now ?? 0) + 1;
+  const stairs = steps.map(([until, value]) => ({ x: position(until) ?? last, y: value }));
+  if (stairs.length && state.skyband.from !== null) stairs.unshift({ x: position(state.skyband.from), y: stairs[0].y });
+  const dots = state.order.map((key, index) => {
+    const pair = state.pairs[key];
+    return { x: position(pair.end) ?? last, y: pair.similarity, tip: `${index + 1}: ${pair.newer} and ${pair.older}\n${similarity(pair.similarity)} until ${moment(pair.end)}` };
+  });
+  return { steps: stairs, stairs, dots };
+}
+
+function timelineData(state) {
+  const ranks = new Map(state.order.map((key, index) => [key, index]));
+  const stays = Object.values(state.stays);
+  const last = new Map();
+  for (const stay of stays) last.set(stay.pair, Math.max(last.get(stay.pair) ?? -Infinity, stay.to === null ? Infinity : position(stay.to)));
+  const lines = [...last.keys()].sort((a, b) => (ranks.get(a) ?? 1e9) - (ranks.get(b) ?? 1e9) || last.get(b) - last.get(a)).slice(0, LINES);
+  const index = new Map(lines.map((key, place) => [key, place]));
+  const now = position(state.now);
+  const seen = stays.filter((stay) => index.has(stay.pair));
+  const begin = Math.min(...seen.map((stay) => position(stay.from)));
+  const least = Math.max(0, now - begin) * 0.006; // so that a short stay can be seen
+  return {
+    stays: seen
+      .sort((a, b) => index.get(a.pair) - index.get(b.pair))
+      .map((stay) => ({
+        place: index.get(stay.pair),
+        // lines are told apart by their labels, so each gets some spaces of no width
+        line: `${ranks.has(stay.pair) ? `${ranks.get(stay.pair) + 1}.  ` : ""}${brief(stay.newer)} · ${brief(stay.older)}${"\u200b".repeat(index.get(stay.pair))}`,
+        from: position(stay.from),
+        to: Math.max(position(stay.to) ?? now ?? 0, position(stay.from) + least),
+        open: stay.to === null,
+        tip: `${stay.newer} and ${stay.older}, ${similarity(stay.similarity)}\nfrom ${moment(stay.from)} ${stay.to === null ? "on" : `to ${moment(stay.to)}, ${stay.how}`}`,
+      })),
+  };
+}
+
+async function embed(state, dates, scale) {
+  for (const view of Object.values(views)) view.finalize();
+  const colour = colours();
+  const options = { ast: true, actions: false, renderer: "canvas", defaultStyle: false, tooltip, logLevel: 1 };
+  const specs = { skyband: frame(colour, dates, skyband(colour, scale)), timeline: frame(colour, dates, timeline(colour)) };
+  for (const name of Object.keys(specs)) views[name] = (await window.vegaEmbed(places[name], specs[name], options)).view;
+}
+
+async function fill(view, data, height) {
+  if (height) view.height(height);
+  for (const [name, rows] of Object.entries(data)) view.data(name, rows);
+  await view.resize().runAsync();
+}
+
+// Draws the state, unless the last one is still being drawn: the next will come.
+export async function draw(state) {
+  if (drawing) return;
+  drawing = true;
+  try {
+    await vega();
+    const scale = scaleOf(state);
+    const kind = JSON.stringify([isDate(state.now), scale, document.documentElement.dataset.theme, matchMedia("(prefers-color-scheme: dark)").matches]);
+    if (kind !== drawn) await embed(state, isDate(state.now), scale);
+    drawn = kind;
+    const future = skybandData(state);
+    const past = timelineData(state);
+    await fill(views.skyband, future);
+    await fill(views.timeline, past, STEP * Math.max(1, new Set(past.stays.map((stay) => stay.line)).size));
+    const first = state.skyband.steps[0];
+    places.skyband.setAttribute("aria-label", first ? `A new pair must now be more similar than ${similarity(first[1])} to matter.` : "A new pair of any similarity matters now.");
+    places.timeline.setAttribute("aria-label", `${past.stays.length} stays among the leaders, of ${state.order.length} pairs now there.`);
+  } finally {
+    drawing = false;
+  }
+}

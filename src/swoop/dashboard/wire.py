@@ -1,0 +1,96 @@
+"""Pairs, times, ids and tokens as JSON, of bounded size."""
+
+from __future__ import annotations
+
+import datetime as dt
+import math
+from collections.abc import Iterable, Sequence
+from hashlib import blake2s
+from typing import Any
+
+from swoop.pairs import Explanation, Id, Pair, Step, Token
+from swoop.times import Time
+
+SAFE = 2**53 - 1  # the largest integer that JavaScript's numbers hold exactly
+STEPS = 240
+TOKEN_LENGTH = 200
+
+
+def shown_id(name: Id | Token) -> str:
+    r"""An id or token as text; bytes as the text they are, if they are one, and otherwise in hexadecimal digits.
+
+    >>> shown_id(7), shown_id("seven"), shown_id(b"seven"), shown_id(b"\xff\x00")
+    ('7', 'seven', 'seven', '0xff00')
+    """
+    if not isinstance(name, bytes):
+        return str(name)
+    try:
+        text = name.decode()
+    except UnicodeDecodeError:
+        return f"0x{name.hex()}"
+    return text if text.isprintable() else f"0x{name.hex()}"
+
+
+def shown_time(time: Time | None) -> int | str | None:
+    """A time as JSON: datetimes in ISO format, integers as they are, or as digits where JavaScript would round them.
+
+    >>> shown_time(5), shown_time(2**60), shown_time(dt.datetime(2024, 5, 1, 12))
+    (5, '1152921504606846976', '2024-05-01T12:00:00')
+    """
+    if isinstance(time, dt.datetime):
+        return time.isoformat()
+    if time is not None and abs(time) > SAFE:
+        return str(time)
+    return time
+
+
+def number(value: float) -> float | None:
+    """A number that JSON has; None for infinities and what is not a number."""
+    return value if math.isfinite(value) else None
+
+
+def key_of(pair: Pair) -> str:
+    """A name for a pair that is the same whenever the pair is met. Ids alone may repeat."""
+    facts = (pair.arrivals, type(pair.newer).__name__, pair.newer, type(pair.older).__name__, pair.older, pair.start)
+    return blake2s(repr(facts).encode("utf-8", "surrogatepass"), digest_size=9).hexdigest()
+
+
+def facts_of(pair: Pair) -> dict[str, Any]:
+    """What a pair says of itself."""
+    return {
+        "newer": shown_id(pair.newer),
+        "older": shown_id(pair.older),
+        "similarity": number(pair.similarity),
+        "overlap": pair.overlap,
+        "start": shown_time(pair.start),
+        "end": shown_time(pair.end),
+    }
+
+
+def shown_tokens(found: Explanation | None, most: int) -> dict[str, Any]:
+    """The tokens of a pair in three lists, and how many there are of each kind."""
+    kinds = ("shared", "only_newer", "only_older")
+    sets: list[frozenset[Token]] = [frozenset() if found is None else getattr(found, kind) for kind in kinds]
+    lists: dict[str, Any] = {kind: _in_order(tokens, most) for kind, tokens in zip(kinds, sets, strict=True)}
+    return {**lists, "counts": None if found is None else [len(tokens) for tokens in sets]}
+
+
+def _in_order(tokens: Iterable[Token], most: int) -> list[str]:
+    ordered = sorted(tokens, key=lambda token: (type(token).__name__, token))
+    return [clipped(shown_id(token), TOKEN_LENGTH)[0] for token in ordered[:most]]
+
+
+def clipped(text: str, length: int) -> tuple[str, bool]:
+    """A text of bounded length, and whether something was cut off.
+
+    >>> clipped("swoop", 4), clipped("swoop", 5)
+    (('swo…', True), ('swoop', False))
+    """
+    return (text, False) if len(text) <= length else (text[: length - 1] + "…", True)
+
+
+def stairs(steps: Sequence[Step]) -> list[list[Any]]:
+    """The skyband as lists ``[until, similarity]``. Of very many steps each few become one, at the height of the first."""
+    size = max(1, math.ceil(len(steps) / STEPS))
+    chunks = [steps[first : first + size] for first in range(0, len(steps), size)]
+    return [[shown_time(chunk[-1].until), number(chunk[0].similarity)] for chunk in chunks]

@@ -1,0 +1,119 @@
+"""The program as a whole: quick help, the version, the doctor, and commands that pass on to others."""
+
+from __future__ import annotations
+
+import json
+import resource
+import subprocess
+import sys
+from collections.abc import Callable
+from typing import Any
+
+import pytest
+from typer.testing import CliRunner
+
+from swoop import __version__
+from swoop.cli import doctor
+from swoop.cli.app import app
+from swoop.cli.guard import guarded
+
+HEAVY = ("pyspark", "numba", "pandas", "pyarrow", "numpy", "fastapi")
+
+
+def swoop(*arguments: str) -> Any:
+    return CliRunner(env={"COLUMNS": "80", "NO_COLOR": "1"}).invoke(app, list(arguments))
+
+
+def test_help_is_quick() -> None:
+    code = f"""
+import sys
+from swoop.cli import main
+sys.argv = ["swoop", "run", "--help"]
+try:
+    main()
+except SystemExit as end:
+    assert not end.code, end.code
+assert not [name for name in {HEAVY} if name in sys.modules], sys.modules.keys()
+"""
+    before = resource.getrusage(resource.RUSAGE_CHILDREN)
+    done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=False)
+    after = resource.getrusage(resource.RUSAGE_CHILDREN)
+    assert done.returncode == 0, done.stderr
+    assert "Examples" in done.stdout
+    seconds = after.ru_utime + after.ru_stime - before.ru_utime - before.ru_stime  # whatever else the machine does
+    assert seconds < 0.5
+
+
+@pytest.mark.parametrize("command", ["run", "stream", "explain", "demo", "doctor"])
+def test_help_has_examples(command: str) -> None:
+    done = swoop(command, "--help")
+    assert done.exit_code == 0
+    assert f"swoop {command}" in done.output.split("Examples")[1]
+
+
+def test_version_and_wrong_usage() -> None:
+    assert swoop("--version").output == f"swoop {__version__}\n"
+    assert swoop("fly").exit_code == 2
+    assert swoop("run").exit_code == 2
+    module = subprocess.run([sys.executable, "-m", "swoop.cli", "--version"], capture_output=True, text=True, check=True)
+    assert module.stdout == f"swoop {__version__}\n"
+
+
+def test_doctor(monkeypatch: pytest.MonkeyPatch) -> None:
+    done = swoop("doctor", "--json")
+    assert done.exit_code == 0, done.output
+    found = {finding["what"]: finding for finding in json.loads(done.stdout)["findings"]}
+    assert {"Python", "numba", "Numba cache", "Java", "memory", "cores", "disk"} <= found.keys()
+    real = doctor._version
+    monkeypatch.setattr(doctor, "_version", lambda package: None if package == "pyspark" else real(package))
+    sick = swoop("doctor")
+    assert sick.exit_code == 1
+    assert "missing  extra spark" in sick.stdout
+    assert "pip install 'swoop-join[spark]'" in sick.stdout
+    assert "something needed is missing" in sick.stderr
+
+
+def test_bench_passes_on(monkeypatch: pytest.MonkeyPatch) -> None:
+    from swoop.bench import __main__ as bench
+
+    seen: list[list[str]] = []
+    monkeypatch.setattr(bench, "main", lambda: seen.append(sys.argv))
+    monkeypatch.setattr(sys, "argv", ["pytest"])
+    assert swoop("bench", "--sets", "20", "--help").exit_code == 0
+    assert seen == [["swoop bench", "--sets", "20", "--help"]]
+
+
+def test_demo_passes_on(monkeypatch: pytest.MonkeyPatch) -> None:
+    from swoop.cli import demo
+
+    seen: list[tuple[float | None, int | None]] = []
+    monkeypatch.setattr(demo, "demo", lambda seconds, port, report: seen.append((seconds, port)))
+    assert swoop("demo", "--seconds", "5", "--port", "8000").exit_code == 0
+    assert swoop("demo", "--forever", "--no-page").exit_code == 0
+    assert seen == [(5.0, 8000), (None, None)]
+
+
+def raising(error: BaseException) -> Callable[[], None]:
+    def command() -> None:
+        raise error
+
+    return command
+
+
+@pytest.mark.parametrize(
+    ("error", "code", "message"),
+    [
+        (KeyboardInterrupt(), 130, "stopped"),
+        (ModuleNotFoundError("no", name="pyspark"), 1, "'pyspark' is missing"),
+        (PermissionError(13, "Permission denied", "x"), 1, "Permission denied"),
+    ],
+)
+def test_ends(error: BaseException, code: int, message: str) -> None:
+    import typer
+
+    one = typer.Typer()
+    one.command()(guarded(raising(error)))
+    done = CliRunner().invoke(one, [])
+    assert done.exit_code == code
+    assert message in done.stderr
+    assert "Traceback" not in done.output

@@ -1,0 +1,80 @@
+"""What people see: as wide as the terminal, marks where there are no colours, nothing that acts on the terminal."""
+
+from __future__ import annotations
+
+import datetime as dt
+import io
+
+import pytest
+from rich.cells import cell_len
+from rich.console import Console
+
+from swoop.cli.console import printable, shown_similarity, shown_span, shown_time
+from swoop.cli.render import Found, Pairs, Side, marked
+
+MORNING = dt.datetime(2024, 5, 1, 9, 30)
+
+
+def shown(found: list[Found], width: int, terminal: bool = False) -> str:
+    out = io.StringIO()
+    console = Console(file=out, width=width, force_terminal=terminal, color_system="truecolor" if terminal else None)
+    console.print(Pairs(found, 10, "jaccard"))
+    return out.getvalue()
+
+
+def pair(newer: str, older: str) -> Found:
+    return Found(Side("post 2", MORNING, newer), Side("post 1", MORNING, older), 0.6, 3, MORNING, None, 1)
+
+
+@pytest.mark.parametrize("width", [40, 80, 100])
+def test_fits(width: int) -> None:
+    text = "every word of a long text 値段が高い " * 20 + "x" * 200
+    lines = shown([pair(text, text[50:])] * 12, width).splitlines()
+    assert len(lines) > 40
+    assert max(map(cell_len, lines[1:3])) <= width
+    assert max(map(cell_len, lines)) <= width
+
+
+def test_marks_without_colour() -> None:
+    text = shown([pair("Win a free phone", "win a free big car")], 80)
+    assert "Win a free [phone]" in text
+    assert "win a free [big car]" in text
+    assert "jaccard 0.600" in text
+    assert "3 shared, in the top 10 from 2024-05-01 09:30:00 to the end" in text
+    assert "\x1b" not in text
+
+
+def test_colours() -> None:
+    text = shown([pair("win phone", "win car")], 80, terminal=True)
+    assert "[phone]" not in text
+    assert "\x1b[1;36mphone" in text
+
+
+def test_given_tokens() -> None:
+    newer, older = (Side(n, n, "", frozenset(tokens), words=False) for n, tokens in enumerate(("bca", "cbd")))
+    text = shown([Found(newer, older, 0.5, 2, 0, 1, 3)], 80)
+    assert "b c [a]" in text
+    assert "b c [d]" in text
+    assert "from 0 to 1, 3 stays" in text
+
+
+def test_nothing_acts_on_the_terminal() -> None:
+    assert "\x1b" not in shown([pair("a \x1b[2J b [red]c[/red]", "a\r\x9b1m")], 80)
+    assert printable("a\x1bb\u202ec") == "a b c"
+
+
+def test_long_texts_are_cut() -> None:
+    assert len(marked("word " * 1000, frozenset(), "", False).plain) < 600
+
+
+def test_figures() -> None:
+    assert shown_time(dt.datetime(2024, 5, 1)) == "2024-05-01"
+    assert shown_time(dt.datetime(2024, 5, 1, 1, 2, 3, 250_000, dt.UTC)) == "2024-05-01 01:02:03.250"
+    assert shown_time(17) == "17"
+    assert shown_span(MORNING, MORNING + dt.timedelta(hours=1)) == "2024-05-01 09:30:00 to 10:30:00"
+    assert shown_span(MORNING, MORNING + dt.timedelta(days=1)) == "2024-05-01 09:30:00 to 2024-05-02 09:30:00"
+    assert [shown_similarity(x, name) for x, name in ((2 / 3, "dice"), (7.0, "overlap"), (-2.0, "hamming"))] == [
+        "0.667",
+        "7",
+        "-2",
+    ]

@@ -1,0 +1,106 @@
+"""``swoop stream`` on folders, to the end, and stopped by Ctrl-C."""
+
+from __future__ import annotations
+
+import json
+import os
+import signal
+import threading
+import time
+from pathlib import Path
+
+import pyarrow.parquet as pq
+import pytest
+from typer.testing import CliRunner, Result
+
+from swoop import oracle
+from swoop.cli.app import app
+from tests.cli.conftest import history, posts, write_lines
+
+pytestmark = pytest.mark.usefixtures("spark")
+
+
+def swoop(*arguments: object) -> Result:
+    return CliRunner(env={"COLUMNS": "80", "NO_COLOR": "1"}).invoke(app, [str(argument) for argument in arguments])
+
+
+@pytest.fixture
+def folder(tmp_path: Path) -> Path:
+    (tmp_path / "in").mkdir()
+    rows = posts(history())
+    write_lines(tmp_path / "in" / "1.jsonl", rows[:30])
+    write_lines(tmp_path / "in" / "2.jsonl", [*rows[30:], {"id": 99, "text": "no time"}])
+    return tmp_path / "in"
+
+
+def test_once_in_json(tmp_path: Path, folder: Path) -> None:
+    out = tmp_path / "changes"
+    done = swoop(
+        "stream", folder, "--once", "-w", "20s", "-k", 3, "--json", "--changes", out, "--checkpoint", tmp_path / "state"
+    )
+    assert done.exit_code == 0, done.output
+    found = [json.loads(line) for line in done.stdout.splitlines()]
+    expected = oracle.changes(history(), k=3, window="20s")
+    assert [(c["kind"], c["newer"], c["older"], c["similarity"]) for c in found] == [
+        (change.kind, change.pair.newer, change.pair.older, change.pair.similarity) for change in expected
+    ]
+    assert found[-1]["newer_text"]
+    assert sum(pq.read_metadata(path).num_rows for path in out.glob("*.parquet")) == len(expected)
+    assert "61 rows in" in done.stderr
+    assert "0 late, 1 rejected" in done.stderr
+    again = swoop("stream", folder, "--once", "-w", "20s", "-k", 3, "--json", "--checkpoint", tmp_path / "state")
+    assert again.exit_code == 0
+    assert done.stdout.endswith(again.stdout)  # those of the end, which may not have come out
+    other = swoop("stream", folder, "--once", "-w", "30s", "-k", 3, "--json", "--checkpoint", tmp_path / "state")
+    assert other.exit_code in (1, 2)
+    assert "window" in other.stderr
+
+
+def test_stopped(tmp_path: Path, folder: Path) -> None:
+    """As Ctrl-C does it, once the first changes are out."""
+    seen: list[float] = []
+
+    def interrupt() -> None:
+        until = time.monotonic() + 120
+        while not list((tmp_path / "changes").glob("*.parquet")) and time.monotonic() < until:
+            time.sleep(0.1)
+        time.sleep(2)
+        seen.append(time.monotonic())
+        os.kill(os.getpid(), signal.SIGINT)
+
+    thread = threading.Thread(target=interrupt)
+    thread.start()
+    options = ("--trigger", "300 milliseconds", "--changes", tmp_path / "changes", "--serve", 0)
+    done = swoop("stream", folder, "-w", "20s", "-k", 3, *options)
+    thread.join()
+    assert done.exit_code == 130, done.output
+    assert time.monotonic() - seen[0] < 4
+    lines = done.stdout.splitlines()
+    assert any("  enter      " in line for line in lines)
+    assert max(len(line) for line in lines[lines.index("") :]) <= 80
+    assert "\x1b" not in done.output
+    assert "the live page: http://127.0.0.1:" in done.stderr
+    assert "61 rows in" in done.stderr
+
+
+@pytest.mark.parametrize(
+    ("arguments", "message"),
+    [
+        (("none",), "there is no folder 'none'"),
+        (("kafka://host",), "names no topic"),
+        ((".", "--lateness", "soon"), "cannot read the lateness"),
+        ((".", "--once", "--trigger", "1 second"), "exclude each other"),
+    ],
+)
+def test_wrong_usage(tmp_path: Path, monkeypatch: pytest.MonkeyPatch, arguments: tuple[str, ...], message: str) -> None:
+    monkeypatch.chdir(tmp_path)
+    done = swoop("stream", *arguments)
+    assert done.exit_code == 2, done.output
+    assert message in done.stderr
+
+
+def test_a_stream_needs_ids(tmp_path: Path) -> None:
+    write_lines(tmp_path / "1.jsonl", [{"time": "2024-05-01", "text": "a"}])
+    done = swoop("stream", tmp_path, "--once")
+    assert done.exit_code == 2
+    assert "need an id" in done.stderr
