@@ -27,7 +27,7 @@ format: $(READY)
 
 # BENCH="--peer path/to/program" also runs a C++ implementation of the paper, in turns with Swoop; see docs/performance.md.
 bench: $(READY)
-	$(BIN)/python -m swoop.bench $(BENCH)
+	$(BIN)/swoop bench $(BENCH)
 
 # The documentation as a site, in the folder site.
 docs: $(READY)

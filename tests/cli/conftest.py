@@ -3,27 +3,12 @@ from __future__ import annotations
 import datetime as dt
 import json
 import random
-from collections.abc import Iterator
 from pathlib import Path
 
-import pytest
-from pyspark.sql import SparkSession
-
 from swoop.oracle import Record
-from swoop.spark import session
 
 WORDS = ["win", "free", "phone", "car", "fire", "police", "court", "storm", "rain", "match", "goal", "team"]
 BEGIN = dt.datetime(2024, 5, 1, 12)
-
-
-@pytest.fixture(scope="package")
-def spark() -> Iterator[SparkSession]:
-    """One session for all commands: they use the active one and leave it running."""
-    theirs = SparkSession.getActiveSession()
-    found = session("local[2]", spark_sql_shuffle_partitions=2, spark_sql_legacy_parquet_nanosAsLong="true")
-    yield found
-    if theirs is None:
-        found.stop()
 
 
 def history(size: int = 60, seed: int = 1) -> list[Record]:

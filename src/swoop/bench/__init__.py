@@ -1,1 +1,1 @@
-"""Benchmarks. ``python -m swoop.bench`` measures Swoop on five stream shapes and writes ``docs/performance.md``."""
+"""Benchmarks. ``swoop bench`` measures Swoop on five stream shapes and on Spark and writes ``docs/performance.md``."""

@@ -2,9 +2,9 @@
 
 Examples
 --------
-    python -m swoop.bench                        all of it, about a quarter of an hour
-    python -m swoop.bench --sets 20000           a quick look
-    python -m swoop.bench --peer ./swoop_paper   in turns with a C++ program that reads the same streams
+    swoop bench                        all of it, about a quarter of an hour
+    swoop bench --sets 20000           a quick look
+    swoop bench --peer ./swoop_paper   in turns with a C++ program that reads the same streams
 """
 
 from __future__ import annotations
@@ -45,10 +45,9 @@ windows:
 """
 
 
-def main() -> None:
-    parser = argparse.ArgumentParser(
-        prog="python -m swoop.bench", description=__doc__, formatter_class=argparse.RawTextHelpFormatter
-    )
+def main(given: list[str] | None = None) -> None:
+    """Run with the given arguments, or those of the process."""
+    parser = argparse.ArgumentParser(prog="swoop bench", description=__doc__, formatter_class=argparse.RawTextHelpFormatter)
     parser.add_argument("--sets", type=int, default=300_000, help="sets per stream (enron: a fifteenth)")
     parser.add_argument("--large-k-sets", type=int, default=100_000, help="sets per stream at k = 1000 (enron: a fifth)")
     parser.add_argument("--rounds", type=int, default=3, help="rounds, of which the best counts")
@@ -56,7 +55,7 @@ def main() -> None:
     parser.add_argument("--streams", type=Path, help="a folder of saved streams to use instead of generated ones")
     parser.add_argument("--spark-rows", type=int, default=1_000_000, help="rows of the histories on Spark; 0 leaves Spark out")
     parser.add_argument("--out", type=Path, default=Path("docs/performance.md"), help="the report")
-    arguments = parser.parse_args()
+    arguments = parser.parse_args(given)
 
     with tempfile.TemporaryDirectory() as folder:
         lines = report(arguments, Path(folder))

@@ -228,12 +228,9 @@ def bench(context: typer.Context) -> None:
 
         swoop bench --sets 20000 --spark-rows 0 --out performance.md
     """
-    import sys
-
     from swoop.bench.__main__ import main
 
-    sys.argv = ["swoop bench", *context.args]
-    main()
+    main(context.args)
 
 
 @app.command()

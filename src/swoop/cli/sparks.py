@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import logging
-import os
 import signal
 import threading
 from collections.abc import Iterator
@@ -28,8 +27,6 @@ def spark_session(master: str | None, memory: str = "2g", **settings: Any) -> It
     if theirs is not None:
         yield theirs
         return
-    # Spark looks for a pattern in the message of a batch that is interrupted, which overflows the usual stack
-    os.environ.setdefault("SPARK_SUBMIT_OPTS", "-Xss16m")
     given = signal.getsignal(signal.SIGINT)
     with quiet_bridge():
         try:

@@ -56,7 +56,8 @@ def session(master: str | None = None, *, name: str = "swoop", memory: str = "2g
             os.environ.setdefault("PYSPARK_PYTHON", sys.executable)
         builder = builder.master(master).config("spark.driver.memory", memory)
         quiet = Path(__file__).with_name("log4j2.properties").as_uri()
-        builder = builder.config("spark.driver.extraJavaOptions", f"-Dlog4j2.configurationFile={quiet}")
+        # the stack: Spark looks for a pattern in the message of a batch that is interrupted, which overflows the usual one
+        builder = builder.config("spark.driver.extraJavaOptions", f"-Xss16m -Dlog4j2.configurationFile={quiet}")
         builder = builder.config("spark.ui.showConsoleProgress", str(sys.stderr.isatty()).lower())
     for key, value in wanted.items():
         builder = builder.config(key, value)
