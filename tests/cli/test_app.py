@@ -77,10 +77,9 @@ def test_bench_passes_on(monkeypatch: pytest.MonkeyPatch) -> None:
     from swoop.bench import __main__ as bench
 
     seen: list[list[str]] = []
-    monkeypatch.setattr(bench, "main", lambda: seen.append(sys.argv))
-    monkeypatch.setattr(sys, "argv", ["pytest"])
+    monkeypatch.setattr(bench, "main", seen.append)
     assert swoop("bench", "--sets", "20", "--help").exit_code == 0
-    assert seen == [["swoop bench", "--sets", "20", "--help"]]
+    assert seen == [["--sets", "20", "--help"]]
 
 
 def test_demo_passes_on(monkeypatch: pytest.MonkeyPatch) -> None:
