@@ -7,7 +7,10 @@ import os
 import signal
 import threading
 import time
+import warnings
+from contextlib import nullcontext
 from pathlib import Path
+from typing import Any
 
 import pyarrow.parquet as pq
 import pytest
@@ -15,6 +18,8 @@ from typer.testing import CliRunner, Result
 
 from swoop import oracle
 from swoop.cli.app import app
+from swoop.cli.console import messages
+from swoop.cli.stream import served
 from tests.cli.conftest import history, posts, write_lines
 
 pytestmark = pytest.mark.usefixtures("spark")
@@ -104,3 +109,24 @@ def test_a_stream_needs_ids(tmp_path: Path) -> None:
     done = swoop("stream", tmp_path, "--once")
     assert done.exit_code == 2
     assert "need an id" in done.stderr
+
+
+def test_a_page_beyond_this_machine_is_warned_of(monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]) -> None:
+    given: dict[str, Any] = {}
+
+    class Page(nullcontext[None]):
+        url = "http://somewhere/"
+
+    def serve(**options: Any) -> Page:
+        given.update(options)
+        warnings.warn("everyone can see it", stacklevel=2)
+        return Page()
+
+    monkeypatch.setattr("swoop.dashboard.server.serve", serve)
+    messages.cache_clear()
+    with served(8000, "swoop stream", "0.0.0.0", "secret"):
+        pass
+    messages.cache_clear()
+    assert given == {"port": 8000, "title": "swoop stream", "host": "0.0.0.0", "token": "secret"}
+    told = capsys.readouterr().err
+    assert "warning: everyone can see it" in told

@@ -143,7 +143,16 @@ def stream(
         str, typer.Option("--from", help="Where a topic is begun: earliest or latest.", rich_help_panel=o.WHERE)
     ] = "earliest",
     serve: Annotated[
-        int | None, typer.Option(help="Serve the live page at this port of loopback; 0 chooses one.", rich_help_panel=o.WHERE)
+        int | None, typer.Option(help="Serve the live page at this port; 0 chooses one.", rich_help_panel=o.WHERE)
+    ] = None,
+    host: Annotated[
+        str,
+        typer.Option(
+            help="Where the live page listens; others than this machine see it only if told.", rich_help_panel=o.WHERE
+        ),
+    ] = "127.0.0.1",
+    token: Annotated[
+        str | None, typer.Option(help="Who sees the live page must have this token.", rich_help_panel=o.WHERE)
     ] = None,
     jars: Annotated[
         str | None, typer.Option(help="Jars of Kafka's connector, with commas; else they are fetched.", rich_help_panel=o.WHERE)
@@ -176,6 +185,8 @@ def stream(
         trigger=trigger,
         once=once,
         serve=serve,
+        host=host,
+        token=token,
         jars=jars,
         master=master,
         memory=memory,

@@ -5,6 +5,7 @@ from __future__ import annotations
 import signal
 import threading
 import time
+import warnings
 from collections.abc import Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass
@@ -45,6 +46,8 @@ class Setting:
     trigger: str | None = None
     once: bool = False
     serve: int | None = None
+    host: str = "127.0.0.1"
+    token: str | None = None
     jars: str | None = None
     master: str | None = None
     memory: str = "2g"
@@ -66,7 +69,7 @@ def stream(setting: Setting, reading: Reading, question: Question, as_json: bool
     find_lateness(lateness, window)
     source = setting.find()
     settings = settings_for([setting.source, setting.changes, setting.late, setting.rejected], setting.jars)
-    with served(setting.serve) as page, Steps() as steps:
+    with served(setting.serve, "swoop stream", setting.host, setting.token) as page, Steps() as steps:
         steps.step("starting Spark")
         with spark_session(setting.master, setting.memory, **settings) as spark:
             from swoop.spark import topk_stream
@@ -159,13 +162,18 @@ def interruptible() -> Iterator[list[int]]:
 
 
 @contextmanager
-def served(port: int | None, title: str = "swoop stream") -> Iterator[Page | None]:
+def served(port: int | None, title: str, host: str = "127.0.0.1", token: str | None = None) -> Iterator[Page | None]:
     """The live page, as long as the stream runs."""
     if port is None:
         yield None
         return
     from swoop.dashboard import serve
 
-    with serve(port=port, title=title) as page:
+    with warnings.catch_warnings(record=True) as warned:
+        warnings.simplefilter("always")
+        page = serve(port=port, title=title, host=host, token=token)
+    with page:
+        for warning in warned:
+            say(f"warning: {warning.message}", style="yellow")
         say(f"the live page: {page.url}")
         yield page
