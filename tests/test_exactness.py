@@ -76,7 +76,7 @@ def test_change_feed(history: History, later: int) -> None:
 @settings(max_examples=200)
 @given(histories())
 def test_stock_is_the_minimal_stock(history: History) -> None:
-    join = history.join(algorithm="swoop-minimal")
+    join = history.join()
     for record in history.records:
         insert(join, [record])
     assert join.stats.stock_size == len(oracle.stock(history.records, **history.options))
@@ -96,8 +96,7 @@ class AnyActions(RuleBasedStateMachine):
             "two_streams": two_streams,
             "min_similarity": data.draw(thresholds(similarity)),
         }
-        algorithm = data.draw(st.sampled_from(["swoop", "swoop", "swoop-minimal"]))
-        self.join = swoop.TopKJoin(**self.options, track_changes=True, algorithm=algorithm)
+        self.join = swoop.TopKJoin(**self.options, track_changes=True)
         self.token_type = data.draw(TOKEN_TYPES)
         self.records: list[Record] = []
         self.now = 0

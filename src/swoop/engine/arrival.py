@@ -20,8 +20,7 @@ from swoop.engine.candidates import (
     signature_bit,
     unmark_tokens,
 )
-from swoop.engine.feed import changes_top, describe, ending_next, note_arrival, note_entering, note_expiry
-from swoop.engine.floor import go_on_completing, have_enough, raise_floor
+from swoop.engine.feed import changes_top, describe, ending_next, note_arrival, note_expiry
 from swoop.engine.index import Index, append_to_list, index_of, list_of, rebase_lists, room_for_append
 from swoop.engine.state import (
     DONE,
@@ -31,14 +30,12 @@ from swoop.engine.state import (
     GROW_POOL,
     GROW_RING,
     GROW_SET,
-    GROW_SPARE,
-    GROW_SPARE_PENDING,
     GROW_STOCK,
     REBASE,
     SHRINK,
     state_of,
 )
-from swoop.engine.stock import Stock, adopt_draft, draft_e, draft_s, rebase_pairs, settle, spare_of, stock_of, strike_out
+from swoop.engine.stock import Stock, adopt_draft, draft_e, draft_s, rebase_pairs, settle, stock_of, strike_out
 from swoop.engine.window import (
     Window,
     expire_sets,
@@ -80,42 +77,34 @@ def drop_repeated(memory: Any) -> None:
 
 
 @jit
-def move_index_time(state: Any, window: Window, index: Index, stock: Stock, spare: Stock, probe: Probe, now: int) -> int:
+def move_index_time(state: Any, window: Window, stock: Stock, now: int) -> int:
     """Expire what has ended at the given time (set_index_time)."""
     if state.tracking and state.duration > 0:
-        code = expire_noting(state, window, index, stock, spare, probe, now)
+        code = expire_noting(state, window, stock, now)
         if code != DONE:
             return code
     expire_sets(state, window, now)
-    return have_enough(state, window, index, stock, spare, probe)
+    return DONE
 
 
 @jit
-def expire_noting(state: Any, window: Window, index: Index, stock: Stock, spare: Stock, probe: Probe, now: int) -> int:
+def expire_noting(state: Any, window: Window, stock: Stock, now: int) -> int:
     """Expire pairs one end time after the other and note what changes."""
     numbers = stock.numbers[0]
-    if state.entering < 0 and numbers.pending > 0 and window.ring[place(window, state.oldest)].time + state.duration <= now:
+    if numbers.pending > 0 and window.ring[place(window, state.oldest)].time + state.duration <= now:
         settle(stock, state.k, state.oldest)
-    while True:
-        if state.entering >= 0:  # others take the place of what has expired
-            code = have_enough(state, window, index, stock, spare, probe)
-            if code != DONE:
-                return code
-            note_entering(state, window, stock, state.entering)
-            state.entering = -1
-        if numbers.size == 0:
-            return DONE
-        time = window.ring[place(window, int64(stock.ends[0]))].time + state.duration
+    while numbers.size > 0:
+        group = int64(stock.ends[0])
+        time = window.ring[place(window, group)].time + state.duration
         if time > now:
-            return DONE
+            break
         count = ending_next(stock)
         if state.feed_end + 2 * count > state.feed_size:
             state.needed = state.feed_end + 2 * count
             return GROW_FEED
         note_expiry(state, window, stock, time, count)
-        state.entering = min(state.k, numbers.size) - count
-        expire_sets(state, window, time)
-        settle(stock, state.k, state.oldest)
+        settle(stock, state.k, group + 1)
+    return DONE
 
 
 @jit
@@ -154,7 +143,6 @@ def insert_set(
     window: Window,
     index: Index,
     stock: Stock,
-    spare: Stock,
     probe: Probe,
     time: int,
     side: int,
@@ -162,14 +150,10 @@ def insert_set(
     first: int,
     length: int,
 ) -> int:
-    """Let one set arrive (insert). What needs room is asked for before anything is changed that must not be done twice."""
-    if state.stage == 0:
-        code = move_index_time(state, window, index, stock, spare, probe, time)
-        if code != DONE:
-            return code
-        code = go_on_completing(state, window, index, stock, spare, probe)
-        if code != DONE:
-            return code
+    """Let one set arrive (insert). Everything that needs room is asked for before anything but expiry is done."""
+    code = move_index_time(state, window, stock, time)
+    if code != DONE:
+        return code
     code = room_for_set(state, window, length)
     if code != DONE:
         return code
@@ -186,16 +170,9 @@ def insert_set(
         return GROW_POOL
     write_set(state, window, time, side, signature, group_of_next(state, window, time), tokens, first, length)
     if length > 0 and state.oldest < state.next:
-        if state.stage == 0:
-            code = insert_candidates(state, window, index, stock, probe, tokens, first, length, other_side, signature, False)
-            if code != DONE:
-                return code
-            state.stage = 1
-        if state.completing:
-            code = insert_candidates(state, window, index, spare, probe, tokens, first, length, other_side, signature, True)
-            if code != DONE:
-                return code
-    state.stage = 0
+        code = insert_candidates(state, window, index, stock, probe, tokens, first, length, other_side, signature)
+        if code != DONE:
+            return code
     for p in range(length):
         append_to_list(state, index, list_of(state, tokens[first + p], side), state.next)
     state.arena_end = start_in_arena(state, window, length) + length
@@ -215,9 +192,8 @@ def insert_candidates(
     length: int,
     side: int,
     signature: int,
-    is_spare: bool,
 ) -> int:
-    """Find the candidates of the arriving set and put them into the stock, or into the spare one."""
+    """Find the candidates of the arriving set and put them into the stock."""
     numbers = stock.numbers[0]
     pre_candidates, verified = state.pre_candidates, state.verified
     touched = scan_lists(state, window, index, stock, probe, tokens, first, length, side)
@@ -225,8 +201,7 @@ def insert_candidates(
         return DONE
     if numbers.pending + touched >= stock.pending.size:
         forget(window, probe, touched)
-        code = GROW_SPARE_PENDING if is_spare else GROW_PENDING
-        return again(state, pre_candidates, verified, numbers.pending + touched + 1, code)
+        return again(state, pre_candidates, verified, numbers.pending + touched + 1, GROW_PENDING)
     mark_tokens(probe.membership, tokens, first, length)
     count = find_candidates(state, window, stock, probe, length, signature, touched)
     unmark_tokens(probe.membership, tokens, first, length)
@@ -234,18 +209,16 @@ def insert_candidates(
         return DONE
     waiting = numbers.pending + count
     if numbers.size + waiting > stock.pairs.size:
-        return again(state, pre_candidates, verified, numbers.size + waiting, GROW_SPARE if is_spare else GROW_STOCK)
-    if state.tracking and not is_spare and changes_top(state, stock, count):
+        return again(state, pre_candidates, verified, numbers.size + waiting, GROW_STOCK)
+    if state.tracking and changes_top(state, stock, count):
         if state.feed_end + 2 * count > state.feed_size:
             return again(state, pre_candidates, verified, state.feed_end + 2 * count, GROW_FEED)
         numbers.pending = waiting
         settle_noting(state, window, stock)
-        raise_floor(state, window, stock)
     else:
         numbers.pending = waiting
         if waiting >= max(PENDING_LEAST, numbers.size // PENDING_SHARE):
             settle(stock, state.k, state.oldest)
-            raise_floor(state, window, stock)
     state.candidate_count += count
     return DONE
 
@@ -275,7 +248,6 @@ def insert_sets(memory: Any) -> int:
     window = window_of(state)
     index = index_of(state)
     stock = stock_of(state)
-    spare = spare_of(state)
     probe = probe_of(state)
     times = array_at(state.batch_times, state.batch_times_size, np.int64)
     sides = array_at(state.batch_sides, state.batch_sides_size, np.int8)
@@ -290,7 +262,7 @@ def insert_sets(memory: Any) -> int:
             prefetch_lists(state, index, tokens, offsets[i + 1], offsets[i + 2])
         side = int64(sides[i]) if sides.size > 0 else 0
         first = offsets[i]
-        code = insert_set(state, window, index, stock, spare, probe, times[i], side, tokens, first, offsets[i + 1] - first)
+        code = insert_set(state, window, index, stock, probe, times[i], side, tokens, first, offsets[i + 1] - first)
         if code != DONE:
             return code
         state.batch_at += 1
@@ -302,7 +274,7 @@ def advance(memory: Any, now: int) -> int:
     """Move the index time without an arrival."""
     state = state_of(memory)
     window = window_of(state)
-    code = move_index_time(state, window, index_of(state), stock_of(state), spare_of(state), probe_of(state), now)
+    code = move_index_time(state, window, stock_of(state), now)
     if code == DONE and is_oversized(state, window):
         return SHRINK
     return code
@@ -318,11 +290,6 @@ def rebase(memory: Any) -> None:
     settle(stock, state.k, state.oldest)
     rebase_lists(state, index_of(state), state.tokens * state.streams, shift)
     rebase_pairs(stock, shift)
-    spare = spare_of(state)
-    settle(spare, state.k, state.oldest)
-    rebase_pairs(spare, shift)
-    spare.numbers[0].first -= shift
-    state.horizon -= shift
     for number in range(state.oldest, state.next):
         record = window.ring[place(window, number)]
         record.group -= shift
@@ -340,17 +307,7 @@ def settle_stock(memory: Any) -> int:
     numbers = stock.numbers[0]
     if numbers.pending > 0 or (numbers.size > 0 and stock.ends[0] < state.oldest):
         settle(stock, state.k, state.oldest)
-        raise_floor(state, window_of(state), stock)
     return numbers.size
-
-
-@kernel
-def settle_spare(memory: Any) -> int:
-    """Settle the spare stock. Returns its size."""
-    state = state_of(memory)
-    spare = spare_of(state)
-    settle(spare, state.k, state.oldest)
-    return spare.numbers[0].size
 
 
 @kernel

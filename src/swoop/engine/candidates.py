@@ -56,17 +56,15 @@ def signature_bit(token: int) -> int:
 @jit
 def worth_from(state: Any, window: Window, stock: Stock, length: int, position: int) -> int:
     """The arrival number from which on the list at this position can hold a relevant set (cropping)."""
-    numbers = stock.numbers[0]
     bound = upper_bound(state, length, position)
-    if bound <= numbers.threshold:
+    if bound <= state.threshold:
         return state.next
-    oldest = max(state.oldest, numbers.first)
     count = at_least(stock, bound, remainder(state, length, length - position, length - position, bound))
     if count < state.k:
-        return oldest
+        return state.oldest
     group = int64(stock.ends[count - state.k])
-    if group < oldest:
-        return oldest
+    if group < state.oldest:
+        return state.oldest
     return int64(window.ring[place(window, group)].group_last) + 1
 
 
@@ -221,7 +219,7 @@ def find_candidates(
             most = min(most, length - count_ones(signature & ~other), size - count_ones(other & ~signature))
             if reaches_only(state, length, size, most, visited):
                 continue
-        lower, lower_remainder = stock.numbers[0].threshold, np.inf
+        lower, lower_remainder = state.threshold, np.inf
         rank = state.k - 1 + ending_before(stock, record.group)
         if rank < last:
             lower, lower_remainder = stock.pairs[rank].key, stock.pairs[rank].remainder

@@ -32,10 +32,7 @@ _AT = {name: st.STATE.fields[name][1] // 8 for name in st.STATE.names or ()}  # 
 _BY_RING = ("ring", "tally", "side", "touched")
 _BY_SET = ("list_newest", "list_order", "list_from")
 _BY_PENDING = ("pending", "pending_ends")
-_BY_STOCK = ("pairs", "ends", "ranks")
-_BY_SPARE_PENDING = ("spare_pending", "spare_pending_ends")
-_BY_SPARE = ("spare_pairs", "spare_ends", "spare_ranks")
-_BY_DRAFT = ("draft", "draft_ends", "draft_ranks", "moved")
+_BY_STOCK = ("pairs", "ends", "ranks", "draft", "draft_ends", "draft_ranks", "moved")
 
 
 @dataclass(frozen=True)
@@ -49,7 +46,6 @@ class Settings:
     threshold: float = -np.inf
     streams: int = 1
     tracking: bool = False
-    floor: bool = True
 
 
 @dataclass(frozen=True)
@@ -101,9 +97,7 @@ class Engine:
         state["duration"] = settings.duration
         state["kind"] = settings.kind
         state["function"] = settings.function
-        state["lowest"] = settings.threshold
-        state["outlook"] = _outlook(settings)
-        state["entering"] = -1
+        state["threshold"] = settings.threshold
         state["streams"] = settings.streams
         state["tracking"] = settings.tracking
         state["seed"] = self._seed
@@ -115,7 +109,7 @@ class Engine:
         self._spare_tokens = self._spare_bytes = 0  # room for tokens that is known to be there
         for name in st.ARRAYS:
             self._replace(name, np.zeros(0, st.ARRAYS[name]))
-        for name in (*_BY_RING, *_BY_PENDING, *_BY_SPARE_PENDING):
+        for name in (*_BY_RING, *_BY_PENDING):
             self._resize(name, 1024)
         for name in _BY_SET:
             self._resize(name, 64)
@@ -126,10 +120,8 @@ class Engine:
         self._resize("pool", 1 << 12)
         self._replace("free_segments", np.full(SIZES, -1, np.int32))
         self._resize("table", 1 << 10)
-        for name in ("stock", "spare"):
-            self._resize(name, 1)
-            self._arrays[name]["threshold"] = settings.threshold
-        for name in (*_BY_STOCK, *_BY_SPARE, *_BY_DRAFT):
+        self._resize("stock", 1)
+        for name in _BY_STOCK:
             self._resize(name, 256)
         if settings.tracking:
             self._resize("feed", 256)
@@ -172,14 +164,13 @@ class Engine:
             for name in _BY_SET:
                 self._resize(name, needed + needed // 4)
             self._make_sort_room(needed + needed // 4)
-        elif code in (st.GROW_PENDING, st.GROW_SPARE_PENDING):
-            for name in _BY_PENDING if code == st.GROW_PENDING else _BY_SPARE_PENDING:
+        elif code == st.GROW_PENDING:
+            for name in _BY_PENDING:
                 self._resize(name, 2 * needed)
             self._make_sort_room(2 * needed)
-        elif code in (st.GROW_STOCK, st.GROW_SPARE):  # the spare stock will take the place of the other
-            for name in (*_BY_STOCK, *_BY_SPARE, *_BY_DRAFT):
-                if self._arrays[name].size < needed:
-                    self._resize(name, needed + needed // 2)
+        elif code == st.GROW_STOCK:
+            for name in _BY_STOCK:
+                self._resize(name, needed + needed // 2)
         elif code == st.GROW_FEED:
             self._resize("feed", 2 * needed)
         else:
@@ -374,12 +365,6 @@ class Engine:
         return int(settle_stock(self._memory))
 
     @property
-    def floor(self) -> float | None:
-        """The lowest key that the stock holds; None if there is no floor."""
-        threshold = float(self._arrays["stock"]["threshold"][0])
-        return None if threshold == self.settings.threshold else float(np.nextafter(threshold, np.inf))
-
-    @property
     def vocabulary_size(self) -> int:
         return int(self._state["tokens"] - self._state["free_token_count"])
 
@@ -485,13 +470,6 @@ class Engine:
         counters = self.counters
         self.restore(self.contents(), self.now)
         self.counters = counters
-
-
-def _outlook(settings: Settings) -> int:
-    """For how long a floor is to last: measured best; flat around it."""
-    if not settings.floor:
-        return -1
-    return settings.duration // 2 if settings.k < 100 else settings.duration * 3 // 10
 
 
 def _power_of_two(size: int) -> int:

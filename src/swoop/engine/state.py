@@ -16,20 +16,7 @@ import numpy as np
 
 from swoop.engine._jit import array_at, jit
 
-(
-    DONE,
-    GROW_RING,
-    GROW_ARENA,
-    GROW_POOL,
-    GROW_SET,
-    GROW_PENDING,
-    GROW_STOCK,
-    GROW_SPARE_PENDING,
-    GROW_SPARE,
-    GROW_FEED,
-    REBASE,
-    SHRINK,
-) = range(12)
+DONE, GROW_RING, GROW_ARENA, GROW_POOL, GROW_SET, GROW_PENDING, GROW_STOCK, GROW_FEED, REBASE, SHRINK = range(10)
 
 RING = np.dtype([("time", "i8"), ("signature", "i8"), ("start", "i8"), ("group", "i4"), ("group_last", "i4")], align=True)
 """A set in the window. ``start``: of its tokens in the arena. ``group``: arrival number of the first set with the same time;
@@ -62,9 +49,8 @@ CHANGE = np.dtype(
 )
 """A row of the change feed, with arrival numbers counted from the beginning of the stream."""
 
-STOCK = np.dtype([("size", "i8"), ("pending", "i8"), ("first", "i8"), ("threshold", "f8")])
-"""The numbers of a stock: settled and pending pairs; the arrival number from which on it knows the pairs of older sets; and the
-largest key that is too small for it."""
+STOCK = np.dtype([("size", "i8"), ("pending", "i8")])
+"""The numbers of a stock: settled and pending pairs."""
 
 ARRAYS: dict[str, np.dtype[Any]] = {
     # vocabulary
@@ -98,12 +84,6 @@ ARRAYS: dict[str, np.dtype[Any]] = {
     "ranks": np.dtype("i4"),
     "pending": PAIR,
     "pending_ends": np.dtype("i8"),
-    "spare": STOCK,
-    "spare_pairs": PAIR,
-    "spare_ends": np.dtype("i4"),
-    "spare_ranks": np.dtype("i4"),
-    "spare_pending": PAIR,
-    "spare_pending_ends": np.dtype("i8"),
     "draft": PAIR,
     "draft_ends": np.dtype("i4"),
     "draft_ranks": np.dtype("i4"),
@@ -125,12 +105,7 @@ NUMBERS: dict[str, str] = {
     "duration": "i8",  # of the window; 0: unbounded
     "kind": "i8",  # of the similarity
     "function": "i8",  # address of a user-defined similarity
-    "lowest": "f8",  # the largest key that is too small for min_similarity
-    "outlook": "i8",  # for how long a floor is to last; -1: there is no floor
-    "horizon": "i8",  # arrival number of the first set that is valid after the outlook
-    "completing": "i8",  # whether the spare stock is being filled
-    "stage": "i8",  # of the arrival: 1 if its candidates are in the stock
-    "entering": "i8",  # rank from which on pairs enter the top-k in place of expired ones; -1: none do
+    "threshold": "f8",  # the largest key that is too small for min_similarity
     "streams": "i8",  # 1: self join, 2: two streams
     "tracking": "i8",  # whether the change feed is on
     "seed": "i8",  # of the vocabulary's hash

@@ -58,24 +58,6 @@ def stock_of(state: Any) -> Stock:
 
 
 @jit
-def spare_of(state: Any) -> Stock:
-    """The spare stock. It shares the room to work in."""
-    return Stock(
-        array_at(state.spare, state.spare_size, STOCK),
-        array_at(state.spare_pairs, state.spare_pairs_size, PAIR),
-        array_at(state.spare_ends, state.spare_ends_size, np.int32),
-        array_at(state.spare_ranks, state.spare_ranks_size, np.int32),
-        array_at(state.spare_pending, state.spare_pending_size, PAIR),
-        array_at(state.spare_pending_ends, state.spare_pending_ends_size, np.int64),
-        array_at(state.draft, state.draft_size, PAIR),
-        array_at(state.draft_ends, state.draft_ends_size, np.int32),
-        array_at(state.draft_ranks, state.draft_ranks_size, np.int32),
-        array_at(state.moved, state.moved_size, np.int32),
-        sort_room_of(state),
-    )
-
-
-@jit
 def precedes(a: Any, b: Any) -> bool:
     """Whether pair a comes before pair b in S."""
     if a.key != b.key:
