@@ -43,7 +43,8 @@ def blocks_of(text: str) -> list[Block]:
 def run_block(block: Block, page: str, names: dict[str, Any]) -> None:
     """Run a block in the names of its page: as a doctest if it shows what comes out, as code otherwise."""
     if ">>>" not in block.code:
-        exec(compile("\n" * block.line + block.code, page, "exec"), names)
+        code = block.code.replace('("posts', f'("{Path.cwd()}/posts')  # Spark's Java keeps the folder that it was started in
+        exec(compile("\n" * block.line + code, page, "exec"), names)
         return
     test = doctest.DocTestParser().get_doctest(block.code, names, page, page, block.line)
     test.globs = names  # what a block defines, later ones may use
