@@ -45,7 +45,7 @@ def demo(seconds: float | None, port: int | None, report: Path) -> int:
 
 
 def _demo(seconds: float | None, port: int | None, report: Path, folder: Path, closing: ExitStack) -> int:
-    from swoop.demo.report import write_report
+    from swoop.demo.report import ready_to_draw, write_report
     from swoop.pairs import Changes
     from swoop.warming import warmup
 
@@ -53,6 +53,7 @@ def _demo(seconds: float | None, port: int | None, report: Path, folder: Path, c
     steps = closing.enter_context(Steps())
     steps.step("compiling the engine, once")
     warmup(quiet=True)
+    threading.Thread(target=ready_to_draw, name="swoop demo drawing", daemon=True).start()
     steps.step("starting Spark")
     spark = closing.enter_context(spark_session(None))
     stopped = closing.enter_context(interruptible())  # after Spark, which has a way of its own with Ctrl-C

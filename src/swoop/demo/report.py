@@ -51,6 +51,17 @@ def _marked(text: str | None, other: str | None) -> str:
     return f"<bdi>{''.join(marked)}</bdi>"
 
 
+def ready_to_draw() -> None:
+    """Load what draws pictures, which takes its time."""
+    try:
+        import altair  # noqa: F401
+        import vl_convert
+
+        vl_convert.vegalite_to_svg({"mark": "point", "data": {"values": []}})
+    except ImportError:
+        pass
+
+
 def _timeline(changes: Changes) -> str:
     """The stays in the top-k as a picture, if what draws it is installed."""
     try:
