@@ -109,7 +109,6 @@ def test_few_blocks_are_not_run() -> None:
 
 
 def test_docstrings_become_markdown() -> None:
-    pytest.importorskip("griffe")
     spec = spec_from_file_location("docstrings", ROOT / "docs" / "docstrings.py")
     assert spec is not None
     assert spec.loader is not None
@@ -121,7 +120,7 @@ def test_docstrings_become_markdown() -> None:
 
 
 def test_the_site_is_built_without_warnings_and_without_the_network(tmp_path: Path, caplog: pytest.LogCaptureFixture) -> None:
-    mkdocs = pytest.importorskip("mkdocs.commands.build")
+    from mkdocs.commands import build as mkdocs
     from mkdocs.config import load_config
 
     with caplog.at_level(logging.WARNING):

@@ -6,11 +6,9 @@ import os
 from pathlib import Path
 from typing import Any
 
+import nbclient
+import nbformat
 import pytest
-
-nbclient = pytest.importorskip("nbclient")
-nbformat = pytest.importorskip("nbformat")
-pytest.importorskip("vl_convert")
 
 NOTEBOOK = Path(__file__).parents[1] / "docs" / "example.ipynb"
 

@@ -40,6 +40,11 @@ def printable(text: str) -> str:
     return CONTROL.sub(" ", text)
 
 
+def shown_name(value: Any) -> str:
+    """An id or a token: bytes in hexadecimal digits, everything else as printable text."""
+    return value.hex() if isinstance(value, bytes | bytearray) else printable(str(value))
+
+
 def print_json(value: Any, indent: int | None = None) -> None:
     """One JSON value for scripts."""
     sys.stdout.write(json.dumps(value, default=in_json, ensure_ascii=False, indent=indent) + "\n")

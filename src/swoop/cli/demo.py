@@ -17,7 +17,7 @@ from rich.live import Live
 from swoop.cli.console import printable, results, say, shown_similarity
 from swoop.cli.progress import Steps
 from swoop.cli.sparks import spark_session
-from swoop.cli.stream import STOPPING, interruptible, served
+from swoop.cli.stream import STOPPING, begin_to_stop, interruptible, served
 from swoop.cli.views import picture, sides
 from swoop.demo.feed import Feed, write_posts
 
@@ -73,9 +73,7 @@ def _demo(seconds: float | None, port: int | None, report: Path, folder: Path, c
     results().print(picture(handle, results(), handle.stats.rows / took, "jaccard"))
     results().print("\n" + told(handle.stats, took))
     pairs = [(pair, *handle.texts(pair)) for pair in handle.topk()]
-    spark.sparkContext.setLogLevel("OFF")  # Spark complains of what is interrupted
-    stopping = threading.Thread(target=handle.stop, name="swoop stop", daemon=True)
-    stopping.start()
+    stopping = begin_to_stop(handle, spark)
     write_report(report, told(handle.stats, took), pairs, Changes.joined(kept))
     stopping.join(STOPPING)
     say(f"a page to keep: {report.resolve()}")

@@ -8,7 +8,7 @@ from rich.console import Console
 from rich.table import Table
 from rich.text import Text
 
-from swoop.cli.console import has_colour, print_json, printable, results, say, shown_similarity
+from swoop.cli.console import has_colour, print_json, results, say, shown_name, shown_similarity
 from swoop.cli.guard import FAILURE
 from swoop.cli.inputs import Source
 from swoop.cli.progress import Steps
@@ -103,7 +103,7 @@ def _print(newer: Side, older: Side, console: Console) -> None:
 
 
 def _shown(token: Any) -> str:
-    text = token.hex() if isinstance(token, bytes) else printable(str(token))
+    text = shown_name(token)
     return f"'{text}'" if " " in text else text
 
 

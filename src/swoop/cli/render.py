@@ -15,7 +15,7 @@ from rich.padding import Padding
 from rich.table import Table
 from rich.text import Text
 
-from swoop.cli.console import has_colour, printable, shown_similarity, shown_span, shown_time
+from swoop.cli.console import has_colour, printable, shown_name, shown_similarity, shown_span, shown_time
 
 WORD = re.compile(r"(?:https?://|www\.)\S+|\w+")
 LONGEST = 500  # characters of a text that are shown
@@ -80,7 +80,7 @@ def _runs(text: str, others: frozenset[str]) -> list[tuple[int, int]]:
 
 def marked_tokens(tokens: Iterable[Any], others: frozenset[Any], style: str, colour: bool) -> Text:
     """Given tokens: first those that both have, then one's own."""
-    shared, own = ([_shown(token) for token in sorted(part, key=str)] for part in _parted(tokens, others))
+    shared, own = ([shown_name(token) for token in sorted(part, key=str)] for part in _parted(tokens, others))
     shown = Text(" ".join(shared))
     if own:
         shown.append(" " if shared else "").append(" ".join(own) if colour else f"[{' '.join(own)}]", style if colour else None)
@@ -93,10 +93,6 @@ def marked_tokens(tokens: Iterable[Any], others: frozenset[Any], style: str, col
 def _parted(tokens: Iterable[Any], others: frozenset[Any]) -> tuple[list[Any], list[Any]]:
     tokens = list(tokens)
     return [t for t in tokens if t in others], [t for t in tokens if t not in others]
-
-
-def _shown(token: Any) -> str:
-    return token.hex() if isinstance(token, bytes) else printable(str(token))
 
 
 def words_of(text: str) -> frozenset[str]:
@@ -143,10 +139,6 @@ def side_by_side(newer: Side, older: Side, console: Console) -> Table:
     table = Table.grid(padding=(0, 2, 0, 0), expand=True)
     for _ in range(2):
         table.add_column(ratio=1, overflow="fold")
-    table.add_row(*(Text(f"{printable(str(_id(side)))}  {shown_time(side.time)}", "dim") for side in (newer, older)))
+    table.add_row(*(Text(f"{shown_name(side.id)}  {shown_time(side.time)}", "dim") for side in (newer, older)))
     table.add_row(*both_sides(newer, older, has_colour(console)))
     return table
-
-
-def _id(side: Side) -> Any:
-    return side.id.hex() if isinstance(side.id, bytes | bytearray) else side.id

@@ -119,10 +119,7 @@ def _watch(handle: StreamHandle, view: View, spark: SparkSession) -> int:
             view.moved(handle, rate())
             time.sleep(0.1)
         if stopped:
-            spark.sparkContext.setLogLevel("OFF")  # Spark complains of what is interrupted
-            stopping = threading.Thread(target=handle.stop, name="swoop stop", daemon=True)
-            stopping.start()
-            stopping.join(STOPPING)
+            begin_to_stop(handle, spark).join(STOPPING)
         else:
             handle.await_termination()
         _show_changes(handle, view)
@@ -133,6 +130,14 @@ def _watch(handle: StreamHandle, view: View, spark: SparkSession) -> int:
         f"{stats.rejected:,} rejected, {stats.changes:,} changes of the top-k"
     )
     return stopped[0] if stopped else 0
+
+
+def begin_to_stop(handle: StreamHandle, spark: SparkSession) -> threading.Thread:
+    """Stop a stream in a thread, which need not be waited for to its end."""
+    spark.sparkContext.setLogLevel("OFF")  # Spark complains of what is interrupted
+    stopping = threading.Thread(target=handle.stop, name="swoop stop", daemon=True)
+    stopping.start()
+    return stopping
 
 
 def _show_changes(handle: StreamHandle, view: View) -> None:

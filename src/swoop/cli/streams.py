@@ -7,10 +7,10 @@ from dataclasses import dataclass
 from importlib.metadata import version
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
-from urllib.parse import urlsplit
 
 from swoop.cli.guard import WrongUsage
 from swoop.cli.inputs import Source, files_in, find_source, options_for
+from swoop.errors import InvalidArgument
 
 if TYPE_CHECKING:
     from pyspark.sql import DataFrame, SparkSession
@@ -73,13 +73,15 @@ class TopicStream:
 
     @classmethod
     def find(cls, address: str, begin: str) -> TopicStream:
-        parts = urlsplit(address)
-        topic = parts.path.strip("/")
-        if not parts.netloc or not topic or "/" in topic:
-            raise WrongUsage(f"{address!r} names no topic; write kafka://host:port/topic")
+        from swoop.spark.outputs import find_topic
+
+        try:
+            servers, topic = find_topic(address)
+        except InvalidArgument as error:
+            raise WrongUsage(str(error)) from None
         if begin not in ("earliest", "latest"):
             raise WrongUsage(f"--from must be earliest or latest, not {begin!r}")
-        return cls(parts.netloc, topic, begin)
+        return cls(servers, topic, begin)
 
     def _load(self, reader: Any, begin: str) -> Any:
         reader = reader.format("kafka").option("kafka.bootstrap.servers", self.servers).option("subscribe", self.topic)

@@ -11,7 +11,7 @@ from rich.live import Live
 from rich.table import Table
 from rich.text import Text
 
-from swoop.cli.console import has_colour, print_json, printable, results, shown_similarity, shown_time
+from swoop.cli.console import has_colour, print_json, printable, results, shown_name, shown_similarity, shown_time
 from swoop.cli.render import Side, both_sides
 
 if TYPE_CHECKING:
@@ -78,7 +78,7 @@ class LinesView(View):
     def changed(self, change: Change, handle: StreamHandle) -> None:
         pair = change.pair
         what = f"{shown_time(change.time)}  {change.kind:9}  {shown_similarity(pair.similarity, self._measure)}"
-        line = f"{what}  {_id(pair.newer)} ~ {_id(pair.older)}"
+        line = f"{what}  {shown_name(pair.newer)} ~ {shown_name(pair.older)}"
         texts = [text for text in handle.texts(pair) if text is not None] if change.kind == "enter" else []
         if len(texts) == 2:
             line += ": " + " ~ ".join(map(_short, texts))
@@ -131,7 +131,9 @@ def picture(handle: StreamHandle, console: Console, rate: float, measure: str) -
     for pair in topk[:room]:
         newer, older = sides(pair, handle)
         texts = both_sides(newer, older, colour)
-        cells = (Text.assemble((f"{_id(side.id)} ", "dim"), text) for side, text in zip((newer, older), texts, strict=True))
+        cells = (
+            Text.assemble((f"{shown_name(side.id)} ", "dim"), text) for side, text in zip((newer, older), texts, strict=True)
+        )
         table.add_row(shown_similarity(pair.similarity, measure), *cells, "" if pair.end is None else shown_time(pair.end))
     more = [Text(f"... and {len(topk) - room} more", "dim")] if len(topk) > room else []
     now = "" if stats.watermark is None else f"{shown_time(stats.watermark)}  "
@@ -143,10 +145,6 @@ def sides(pair: Pair, handle: StreamHandle) -> tuple[Side, Side]:
     """The two records of a pair that is in the window."""
     newer, older = handle.texts(pair)
     return Side(pair.newer, pair.start, newer or ""), Side(pair.older, None, older or "")
-
-
-def _id(id: Any) -> str:
-    return id.hex() if isinstance(id, bytes) else printable(str(id))
 
 
 def _short(text: str) -> str:

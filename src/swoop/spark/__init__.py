@@ -3,7 +3,8 @@
 Everything here is a function of DataFrames, usable in local mode and on a cluster alike::
 
     spark = session()
-    sets = spark.read.json("posts").select("id", "time", words("text").alias("tokens"))
+    posts = spark.read.schema("id long, time timestamp, text string").json("posts")
+    sets = posts.select("id", "time", words("text").alias("tokens"))
     topk_history(sets, k=10, window="1 hour").show()
 """
 

@@ -75,10 +75,8 @@ def topk_stream(
         raise InvalidArgument("a live join needs its engine beside Spark's driver, so it cannot be started over Spark Connect")
     if cells != 1:
         raise InvalidArgument(f"cells must be 1, not {cells!r}")
-    names = Names(id, time, tokens, stream)
+    names = Names(id, time, tokens, stream, text)
     names.check(sets)
-    if text is not None and text not in sets.columns:
-        raise InvalidData(f"there is no column {text!r} for text; there is {', '.join(map(repr, sets.columns))}")
     ids = sets.schema[id].dataType
     if not isinstance(ids, T.StringType | T.BinaryType | T.IntegralType):
         raise InvalidData(f"column {id!r} has type {ids.simpleString()}; an id is an integer, a string or a binary: cast it")
@@ -95,10 +93,10 @@ def topk_stream(
         ids=ids.simpleString(),
         tokens=sets.schema[tokens].dataType.simpleString(),
     )
-    return TopKStream(_prepared(sets, names, text, parameters), parameters)
+    return TopKStream(_prepared(sets, names, parameters), parameters)
 
 
-def _prepared(sets: DataFrame, names: Names, text: str | None, parameters: Parameters) -> DataFrame:
+def _prepared(sets: DataFrame, names: Names, parameters: Parameters) -> DataFrame:
     """The columns that a live join takes. Of a row that cannot be used, the whole row in JSON; of others, the set."""
     why = why_unusable(names, parameters.times)
     row = F.to_json(F.struct(*(F.col(f"`{name}`") for name in sets.columns)), {"ignoreNullFields": "false"})
@@ -110,7 +108,7 @@ def _prepared(sets: DataFrame, names: Names, text: str | None, parameters: Param
         F.when(why.isNull(), F.xxhash64(hashed(sets, names.tokens), stream_of(names))).alias("tie"),
         why.alias("reason"),
         F.when(why.isNotNull(), row).alias("row"),
-        *([F.col(text).cast("string").alias("text")] if text else []),
+        *([F.col(names.text).cast("string").alias("text")] if names.text else []),
     )
 
 

@@ -6,7 +6,6 @@ already, memory has forgotten it with its process; a callback gets the number of
 
 from __future__ import annotations
 
-import json
 import logging
 import os
 from collections import deque
@@ -97,15 +96,21 @@ class MemoryOutput:
         return found
 
 
+def find_topic(url: str) -> tuple[str, str]:
+    """The servers and the topic that an address of Kafka names."""
+    parts = urlsplit(url)
+    topic = parts.path.strip("/")
+    if not parts.netloc or not topic or "/" in topic:
+        raise InvalidArgument(f"{url!r} names no topic; write kafka://host:port/topic")
+    return parts.netloc, topic
+
+
 class TopicOutput:
     """A topic of Kafka: one message per result, in JSON, under a key that no other result has."""
 
     def __init__(self, url: str, spark: SparkSession, run: str) -> None:
-        parts = urlsplit(url)
-        self._topic = parts.path.strip("/")
-        if not parts.netloc or not self._topic or "/" in self._topic:
-            raise InvalidArgument(f"{url!r} names no topic; write kafka://host:port/topic")
-        self._servers, self._spark, self._run = parts.netloc, spark, run
+        self._servers, self._topic = find_topic(url)
+        self._spark, self._run = spark, run
 
     def put(self, state: State, results: Results, since: float | None) -> None:
         table = with_batch(state, results)
@@ -162,5 +167,5 @@ def find_output(given: Any, spark: SparkSession, run: str, argument: str) -> Out
         return Outputs([FolderOutput(given)])
     raise InvalidType(
         f"{argument} must be a function of results and batch number, 'memory', 'kafka://host:port/topic', a folder, "
-        f"or a list of these, not {json.dumps(given, default=repr)}"
+        f"or a list of these, not {given!r}"
     )

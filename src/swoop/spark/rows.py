@@ -15,16 +15,17 @@ from swoop.times import FIRST_DATETIME, LAST_DATETIME, LATEST, TimeKind, Window,
 
 @dataclass(frozen=True)
 class Names:
-    """The names of the columns. Without ``stream``, all sets are of one stream."""
+    """The names of the columns. Without ``stream``, all sets are of one stream; ``text`` is shown to people."""
 
     id: str
     time: str
     tokens: str
     stream: str | None
+    text: str | None = None
 
     def check(self, sets: DataFrame) -> None:
         """Refuse names that do not exist, and tokens that are none."""
-        for argument in ("id", "time", "tokens", "stream"):
+        for argument in ("id", "time", "tokens", "stream", "text"):
             name = getattr(self, argument)
             if name is not None and name not in sets.columns:
                 there = ", ".join(map(repr, sets.columns))
