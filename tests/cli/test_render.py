@@ -8,9 +8,10 @@ import io
 import pytest
 from rich.cells import cell_len
 from rich.console import Console
+from rich.text import Text
 
-from swoop.cli.console import printable, shown_similarity, shown_span, shown_time
-from swoop.cli.render import Found, Pairs, Side, marked
+from swoop.cli.console import printable, shown_similarity, shown_span, shown_time, shown_wait
+from swoop.cli.render import Found, Line, Pairs, Side, cut, marked
 
 MORNING = dt.datetime(2024, 5, 1, 9, 30)
 
@@ -47,7 +48,7 @@ def test_marks_without_colour() -> None:
 def test_colours() -> None:
     text = shown([pair("win phone", "win car")], 80, terminal=True)
     assert "[phone]" not in text
-    assert "\x1b[1;36mphone" in text
+    assert "\x1b[1;38;2;14;140;132mphone" in text
 
 
 def test_given_tokens() -> None:
@@ -65,12 +66,32 @@ def test_nothing_acts_on_the_terminal() -> None:
 
 def test_long_texts_are_cut() -> None:
     assert len(marked("word " * 1000, frozenset(), "", False).plain) < 600
+    assert cut(Text("値段が高い値段が高い値段が高い"), 10).cell_len <= 10
+
+
+@pytest.mark.parametrize(
+    ("text", "other", "expected"),
+    [
+        ("one two", "one", "one two"),
+        ("one two three four five six", "one two", "one two three …"),
+        ("one two three four five six", "one two three four five seven", "… four five six"),
+        ("one two three four five seven", "one two three four five six", "… four five seven"),
+        ("one two three four five six", "one two three four five six", "one two three …"),
+    ],
+)
+def test_a_line_shows_where_texts_differ(text: str, other: str, expected: str) -> None:
+    out = io.StringIO()
+    Console(file=out, width=17).print(Line(Text(text), Text(other)))
+    assert out.getvalue() == expected + "\n"
 
 
 def test_figures() -> None:
     assert shown_time(dt.datetime(2024, 5, 1)) == "2024-05-01"
     assert shown_time(dt.datetime(2024, 5, 1, 1, 2, 3, 250_000, dt.UTC)) == "2024-05-01 01:02:03.250"
     assert shown_time(17) == "17"
+    assert shown_span(MORNING, MORNING + dt.timedelta(milliseconds=7)) == "2024-05-01 09:30:00 to 09:30:00.007"
+    waits = [dt.timedelta(**{unit: size}) for unit, size in (("seconds", 75), ("minutes", 75), ("hours", 30), ("days", 3))]
+    assert [shown_wait(MORNING, MORNING + wait) for wait in waits] == ["75 s", "75 min", "30 h", "3 days"]
     assert shown_span(MORNING, MORNING + dt.timedelta(hours=1)) == "2024-05-01 09:30:00 to 10:30:00"
     assert shown_span(MORNING, MORNING + dt.timedelta(days=1)) == "2024-05-01 09:30:00 to 2024-05-02 09:30:00"
     assert [shown_similarity(x, name) for x, name in ((2 / 3, "dice"), (7.0, "overlap"), (-2.0, "hamming"))] == [

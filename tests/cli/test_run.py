@@ -8,6 +8,7 @@ from pathlib import Path
 from typing import Any
 
 import pandas as pd
+import pyarrow as pa
 import pyarrow.csv as csv
 import pyarrow.parquet as pq
 import pytest
@@ -45,7 +46,7 @@ def test_json_lines_to_parquet(tmp_path: Path, lines: Path, spark: SparkSession)
     done = swoop("run", lines, "--window", "20s", "-k", 3, "--out", out)
     assert done.exit_code == 0, done.output
     assert rows_of(pq.read_table(out)) == stays_of(history(), **EXPECTED)
-    assert "using 'id' as id\nusing 'time' as time\nusing 'text' as text\nreading the texts of 'time' as times" in done.stderr
+    assert "using 'id' as id; using 'time' as time; using 'text' as text\nreading the texts of 'time' as times" in done.stderr
     assert f"60 rows, {len(stays_of(history(), **EXPECTED))} stays" in done.stderr
     assert done.stdout.startswith(" 1  jaccard 1.000")
     assert "\x1b" not in done.output
@@ -177,3 +178,14 @@ def test_explain(tmp_path: Path) -> None:
     missing = swoop("explain", "post 1", "post 9", path)
     assert missing.exit_code == 1
     assert "no record with the id 'post 9'" in missing.stderr
+
+
+def test_explain_as_it_was_said(tmp_path: Path) -> None:
+    """Of two records of the same time, the one that was named first is the newer one; bytes are named by their digits."""
+    table = pa.table({"id": [b"\x01\xff", b"\x02"], "time": [7, 7], "tokens": [["a", "b"], ["a"]]})
+    pq.write_table(table, tmp_path / "sets.parquet")
+    for newer, older in (("01ff", "02"), ("02", "01ff")):
+        found = json.loads(swoop("explain", newer, older, tmp_path / "sets.parquet", "--id", "id", "--json").stdout)
+        assert (found["newer"]["id"], found["older"]["id"]) == (newer, older)
+    done = swoop("run", tmp_path / "sets.parquet", "--id", "id", "--window", 10, "--json")
+    assert [pair["newer"]["tokens"] for pair in json.loads(done.stdout)["pairs"]] == [["a"]]

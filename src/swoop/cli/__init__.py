@@ -11,5 +11,7 @@ __all__ = ["main"]
 def main() -> None:
     """What the program ``swoop`` calls."""
     from swoop.cli.app import app
+    from swoop.cli.help import dress
 
+    dress()
     app(prog_name="swoop")

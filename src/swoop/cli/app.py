@@ -9,8 +9,10 @@ import typer
 
 from swoop.cli import options as o
 from swoop.cli.guard import guarded
+from swoop.cli.help import Command, Group
 
 app = typer.Typer(
+    cls=Group,
     no_args_is_help=True,
     rich_markup_mode="rich",
     pretty_exceptions_enable=False,
@@ -36,14 +38,14 @@ def swoop(
 
     [bold]Examples[/bold]
 
+        swoop demo
         swoop run headlines.parquet --window '7 days'
         swoop stream incoming/ --window 1h
         swoop explain 1207 1193 headlines.parquet
-        swoop doctor
     """
 
 
-@app.command()
+@app.command(cls=Command)
 @guarded
 def run(
     inputs: o.Inputs,
@@ -62,9 +64,12 @@ def run(
     min_similarity: o.MinSimilarity = None,
     out: Annotated[
         str | None,
-        typer.Option(help="All stays of pairs in the top-k: a .parquet, .csv or .jsonl file, or a folder/ that Spark writes."),
+        typer.Option(
+            help="All stays of pairs in the top-k: a .parquet, .csv or .jsonl file, or a folder/ that Spark writes.",
+            metavar="FILE",
+        ),
     ] = None,
-    show: Annotated[int, typer.Option(help="How many of the most similar pairs are shown.")] = 10,
+    show: Annotated[int, typer.Option(help="How many of the most similar pairs are shown.", metavar="N")] = 10,
     equal: Annotated[bool, typer.Option("--equal/--no-equal", help="Whether pairs of equal sets are shown.")] = True,
     as_json: o.Json = False,
     master: o.Master = None,
@@ -97,10 +102,12 @@ def run(
     )
 
 
-@app.command()
+@app.command(cls=Command)
 @guarded
 def stream(
-    source: Annotated[str, typer.Argument(help="A folder that files are put into, or kafka://host:port/topic with JSON.")],
+    source: Annotated[
+        str, typer.Argument(help="A folder that files are put into, or kafka://host:port/topic with JSON.", metavar="SOURCE")
+    ],
     id: o.Id = None,
     time: o.Time = None,
     text: o.Text = None,
@@ -113,7 +120,9 @@ def stream(
     schema: Annotated[
         str | None,
         typer.Option(
-            help="'id long, time string, text string'; by default from rows that are there.", rich_help_panel=o.COLUMNS
+            help="'id long, time string, text string'; by default from rows that are there.",
+            metavar="COLUMNS",
+            rich_help_panel=o.COLUMNS,
         ),
     ] = None,
     window: o.WindowOption = "1 hour",
@@ -122,7 +131,9 @@ def stream(
     min_similarity: o.MinSimilarity = None,
     lateness: Annotated[
         str | None,
-        typer.Option(help="How long rows are waited for; 10 seconds, or 0 with integer times.", rich_help_panel=o.HOW),
+        typer.Option(
+            help="How long rows are waited for; 10 seconds, or 0 with integer times.", metavar="LENGTH", rich_help_panel=o.HOW
+        ),
     ] = None,
     changes: Annotated[
         str | None, typer.Option(help="Changes of the top-k also go to this folder or kafka://host:port/topic.", metavar="TO")
@@ -137,30 +148,41 @@ def stream(
     ] = None,
     once: Annotated[bool, typer.Option("--once", help="Take what is there and end.", rich_help_panel=o.WHERE)] = False,
     trigger: Annotated[
-        str | None, typer.Option(help="How often a batch is made, such as '1 second'.", rich_help_panel=o.WHERE)
+        str | None,
+        typer.Option(help="How often a batch is made, such as '1 second'.", metavar="LENGTH", rich_help_panel=o.WHERE),
     ] = None,
     begin: Annotated[
-        str, typer.Option("--from", help="Where a topic is begun: earliest or latest.", rich_help_panel=o.WHERE)
+        str,
+        typer.Option("--from", help="Where a topic is begun: earliest or latest.", metavar="END", rich_help_panel=o.WHERE),
     ] = "earliest",
     serve: Annotated[
-        int | None, typer.Option(help="Serve the live page at this port; 0 chooses one.", rich_help_panel=o.WHERE)
+        int | None,
+        typer.Option(help="Serve the live page at this port; 0 chooses one.", metavar="PORT", rich_help_panel=o.WHERE),
     ] = None,
     host: Annotated[
         str,
         typer.Option(
-            help="Where the live page listens; others than this machine see it only if told.", rich_help_panel=o.WHERE
+            help="Where the live page listens; others than this machine see it only if told.",
+            metavar="ADDRESS",
+            rich_help_panel=o.WHERE,
         ),
     ] = "127.0.0.1",
     token: Annotated[
-        str | None, typer.Option(help="Who sees the live page must have this token.", rich_help_panel=o.WHERE)
+        str | None,
+        typer.Option(help="Who sees the live page must have this token.", metavar="TOKEN", rich_help_panel=o.WHERE),
     ] = None,
     jars: Annotated[
-        str | None, typer.Option(help="Jars of Kafka's connector, with commas; else they are fetched.", rich_help_panel=o.WHERE)
+        str | None,
+        typer.Option(
+            help="Jars of Kafka's connector, with commas; else they are fetched.", metavar="FILES", rich_help_panel=o.WHERE
+        ),
     ] = None,
     master: o.Master = None,
     memory: o.Memory = "2g",
 ) -> int:
-    """Follow the most similar pairs of a live stream. Ctrl-C ends it.
+    """Follow the most similar pairs of a live stream.
+
+    Ctrl-C ends it; with --checkpoint it can be taken up again.
 
     [bold]Examples[/bold]
 
@@ -195,11 +217,11 @@ def stream(
     return command.stream(setting, reading, Question(k, o.number_or_text(window), similarity, min_similarity), as_json)
 
 
-@app.command()
+@app.command(cls=Command)
 @guarded
 def explain(
-    newer: Annotated[str, typer.Argument(help="The id of one record.")],
-    older: Annotated[str, typer.Argument(help="The id of the other.")],
+    newer: Annotated[str, typer.Argument(help="The id of one record.", metavar="NEWER")],
+    older: Annotated[str, typer.Argument(help="The id of the other.", metavar="OLDER")],
     inputs: o.Inputs,
     id: o.Id = None,
     time: o.Time = None,
@@ -213,7 +235,9 @@ def explain(
     master: o.Master = None,
     memory: o.Memory = "2g",
 ) -> int:
-    """Show two records side by side: what they share, what only one has, and all similarities.
+    """Show two records side by side.
+
+    What they share, what only one of them has, and all similarities.
 
     [bold]Examples[/bold]
 
@@ -227,33 +251,20 @@ def explain(
     return command.explain(newer, older, find_source(inputs, format), reading, as_json=as_json, master=master, memory=memory)
 
 
-@app.command(
-    add_help_option=False,
-    context_settings={"allow_extra_args": True, "ignore_unknown_options": True, "help_option_names": []},
-)
-@guarded
-def bench(context: typer.Context) -> None:
-    """Run the benchmarks and write the report; swoop bench --help tells the options.
-
-    [bold]Examples[/bold]
-
-        swoop bench --sets 20000 --spark-rows 0 --out performance.md
-    """
-    from swoop.bench.__main__ import main
-
-    main(context.args)
-
-
-@app.command()
+@app.command(cls=Command)
 @guarded
 def demo(
-    seconds: Annotated[float, typer.Option(help="How long it runs.", min=1)] = 60,
+    seconds: Annotated[float, typer.Option(help="How long it runs.", min=1, metavar="SECONDS")] = 60,
     forever: Annotated[bool, typer.Option("--forever", help="Until Ctrl-C.")] = False,
-    port: Annotated[int, typer.Option(help="Of the live page, on loopback; 0 chooses one.", min=0, max=65535)] = 0,
+    port: Annotated[
+        int, typer.Option(help="Of the live page, on loopback; 0 chooses one.", min=0, max=65535, metavar="PORT")
+    ] = 0,
     page: Annotated[bool, typer.Option("--page/--no-page", help="Whether there is a live page.")] = True,
-    report: Annotated[Path, typer.Option(help="Where the page to keep is written.")] = Path("swoop-demo.html"),
+    report: Annotated[Path, typer.Option(help="Where the page to keep is written.", metavar="FILE")] = Path("swoop-demo.html"),
 ) -> int:
-    """Watch Swoop on a simulated feed of posts with a spam wave in it.
+    """Watch Swoop on a simulated feed of posts.
+
+    There is a spam wave in it, and a story that breaks. Ctrl-C ends it earlier.
 
     [bold]Examples[/bold]
 
@@ -265,14 +276,16 @@ def demo(
     return command.demo(None if forever else seconds, port if page else None, report)
 
 
-@app.command()
+@app.command(cls=Command)
 @guarded
 def doctor(
     spark: Annotated[bool, typer.Option("--spark", help="Really start Spark.")] = False,
     warm: Annotated[bool, typer.Option("--warm", help="Compile the engine now, if it is not.")] = False,
     as_json: o.Json = False,
 ) -> int:
-    """Tell what is there, what is missing, and what to do. Exit code 1: something needed is missing.
+    """Tell what is there, what is missing, and what to do.
+
+    The exit code is 1 if something needed is missing.
 
     [bold]Examples[/bold]
 
@@ -282,3 +295,20 @@ def doctor(
     from swoop.cli import doctor as command
 
     return command.doctor(as_json, spark, warm)
+
+
+@app.command(
+    add_help_option=False,
+    context_settings={"allow_extra_args": True, "ignore_unknown_options": True, "help_option_names": []},
+)
+@guarded
+def bench(context: typer.Context) -> None:
+    """Run the benchmarks and write the report.
+
+    [bold]Examples[/bold]
+
+        swoop bench --sets 20000 --spark-rows 0 --out performance.md
+    """
+    from swoop.bench.__main__ import main
+
+    main(context.args)

@@ -10,7 +10,17 @@ from functools import cache
 from typing import Any
 
 from rich.console import Console
+from rich.theme import Theme
 
+# of about the same distance from black and from white, so that they can be read on both
+TEAL, ORANGE, GREEN, RED = "#0e8c84", "#c46210", "#3a8f3a", "#d64545"
+PROGRESS = Theme(
+    {
+        "progress.elapsed": "dim",
+        "progress.percentage": "dim",
+        **dict.fromkeys(("progress.spinner", "bar.complete", "bar.finished", "bar.pulse"), TEAL),
+    }
+)
 CONTROL = re.compile(r"[\x00-\x1f\x7f-\x9f\u200e\u200f\u202a-\u202e\u2066-\u2069]")
 
 
@@ -22,12 +32,12 @@ def results(width: int | None = None) -> Console:
 @cache
 def messages() -> Console:
     """For everything else: what was guessed, how far it is, what went wrong."""
-    return Console(stderr=True, highlight=False, markup=False, emoji=False)
+    return Console(stderr=True, highlight=False, markup=False, emoji=False, theme=PROGRESS)
 
 
 def say(text: str, style: str | None = None) -> None:
-    """One message, as one line, however long it is."""
-    messages().print(printable(text), style=style, soft_wrap=True)
+    """One message: broken between words on a terminal, elsewhere one line, however long it is."""
+    messages().print(printable(text), style=style, soft_wrap=not messages().is_terminal)
 
 
 def has_colour(console: Console) -> bool:
@@ -40,9 +50,14 @@ def printable(text: str) -> str:
     return CONTROL.sub(" ", text)
 
 
+def name_of(value: Any) -> str:
+    """An id or a token in letters: bytes in hexadecimal digits."""
+    return value.hex() if isinstance(value, bytes | bytearray) else str(value)
+
+
 def shown_name(value: Any) -> str:
-    """An id or a token: bytes in hexadecimal digits, everything else as printable text."""
-    return value.hex() if isinstance(value, bytes | bytearray) else printable(str(value))
+    """An id or a token as printable text."""
+    return printable(name_of(value))
 
 
 def print_json(value: Any, indent: int | None = None) -> None:
@@ -70,11 +85,33 @@ def shown_time(time: Any) -> str:
     return naive.isoformat(" ", "seconds" if naive.microsecond < 1000 else "milliseconds")
 
 
+def shown_second(time: Any) -> str:
+    """A time for people who do not care for fractions of a second."""
+    return shown_time(time.replace(microsecond=0) if isinstance(time, dt.datetime) else time)
+
+
+def shown_wait(begin: Any, end: Any) -> str:
+    """How long it is from a time to another; numbers have no unit.
+
+    >>> shown_wait(dt.datetime(2024, 5, 1), dt.datetime(2024, 5, 1, 0, 0, 12)), shown_wait(7, 9)
+    ('12 s', '2')
+    """
+    if not isinstance(end, dt.datetime):
+        return f"{end - begin:,}"
+    seconds = (end - begin).total_seconds()
+    for unit, size, most in (("s", 1, 90), ("min", 60, 90), ("h", 3600, 36)):
+        if seconds < most * size:
+            return f"{seconds / size:.0f} {unit}"
+    return f"{seconds / 86400:,.0f} days"
+
+
 def shown_span(begin: Any, end: Any) -> str:
-    """From a time to another, or to the end of the history; a day is named once."""
+    """From a time to another, or to the end of the history; a day is named once, and fractions of a second if they matter."""
     if end is None:
-        return f"{shown_time(begin)} to the end"
-    first, last = shown_time(begin), shown_time(end)
+        return f"{shown_second(begin)} to the end"
+    first, last = shown_second(begin), shown_second(end)
+    if first == last:
+        first, last = shown_time(begin), shown_time(end)
     if " " in first and first.split()[0] == last.split()[0]:
         last = last.partition(" ")[2] or last
     return f"{first} to {last}"

@@ -17,8 +17,9 @@ from typing import Literal
 from rich.table import Table
 from rich.text import Text
 
-from swoop.cli.console import print_json, results, say
+from swoop.cli.console import GREEN, ORANGE, RED, print_json, results, say
 from swoop.cli.guard import FAILURE
+from swoop.cli.progress import Steps
 
 State = Literal["ok", "advice", "missing"]
 
@@ -44,7 +45,8 @@ class Finding:
 
 def doctor(as_json: bool = False, start_spark: bool = False, warm: bool = False) -> int:
     """Look at everything and tell. Returns the exit code."""
-    findings = list(examine(start_spark, warm))
+    with Steps() as steps:
+        findings = list(examine(start_spark, warm, steps))
     bad = any(finding.state == "missing" for finding in findings)
     if as_json:
         print_json({"ok": not bad, "findings": [asdict(finding) for finding in findings]}, indent=2)
@@ -52,7 +54,7 @@ def doctor(as_json: bool = False, start_spark: bool = False, warm: bool = False)
     table = Table.grid(padding=(0, 2, 0, 0))
     for no_wrap in (True, True, False):
         table.add_column(no_wrap=no_wrap, overflow="fold")
-    styles = {"ok": "green", "advice": "yellow", "missing": "red"}
+    styles = {"ok": GREEN, "advice": ORANGE, "missing": RED}
     for finding in findings:
         table.add_row(Text(finding.state, styles[finding.state]), finding.what, Text(finding.found))
         if finding.advice:
@@ -62,15 +64,19 @@ def doctor(as_json: bool = False, start_spark: bool = False, warm: bool = False)
     return FAILURE if bad else 0
 
 
-def examine(start_spark: bool, warm: bool) -> Iterator[Finding]:
+def examine(start_spark: bool, warm: bool, steps: Steps) -> Iterator[Finding]:
     """All findings, one by one."""
+    steps.step("looking around")
     yield _python()
     yield from _packages()
     if _version("numba"):
+        if warm:
+            steps.step("compiling the engine")
         yield _numba_cache(warm)
     if _version("pyspark"):
         yield _java()
         if start_spark:
+            steps.step("starting Spark")
             yield _spark()
     yield _memory()
     yield Finding("cores", "ok", str(_cores()))
@@ -131,7 +137,7 @@ def _numba_cache(warm: bool) -> Finding:
     while not place.exists():
         place = place.parent
     writable = os.access(place, os.W_OK)
-    found = f"{folder}, {'writable' if writable else 'not writable'}, {len(kernels)} compiled kernels"
+    found = f"{len(kernels)} compiled kernels in {folder}{'' if writable else ', which cannot be written to'}"
     if kernels:
         return Finding("Numba cache", "ok", found)
     if not writable:

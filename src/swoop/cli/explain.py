@@ -2,24 +2,22 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 from rich.console import Console
 from rich.table import Table
 from rich.text import Text
 
-from swoop.cli.console import has_colour, print_json, results, say, shown_name, shown_similarity
+from swoop.cli.console import ORANGE, RED, has_colour, print_json, results, say, shown_name, shown_similarity
 from swoop.cli.guard import FAILURE
 from swoop.cli.inputs import Source
 from swoop.cli.progress import Steps
+from swoop.cli.records import find_records
 from swoop.cli.render import NEWER, OLDER, Side, side_by_side
 from swoop.cli.sets import Reading, kind_of, learn, prepare
 from swoop.cli.sparks import spark_session
 from swoop.similarity import BUILT_IN
 from swoop.times import find_window
-
-if TYPE_CHECKING:
-    from pyspark.sql import DataFrame
 
 
 def explain(
@@ -41,34 +39,21 @@ def explain(
             learned = learn(rows, reading, None)
             numbers = kind_of(rows.schema[str(learned.columns.time)].dataType) in ("integer", "number")
             window = None if numbers and not learned.time_unit else find_window("1 day")  # of any length: times are times
-            found = find(prepare(rows, learned, window), {first, second}, words=bool(learned.columns.text))
+            found = find_records(prepare(rows, learned, window), {first, second}, words=bool(learned.columns.text))
     missing = [name for name in (first, second) if not found.get(name)]
     if missing:
-        say(f"swoop: there is no record with the id {' and none with the id '.join(map(repr, missing))}", style="red")
+        say(f"swoop: there is no record with the id {' and none with the id '.join(map(repr, missing))}", style=RED)
         return FAILURE
     for name in (first, second):
         if len(found[name]) > 1 and first != second:
-            say(f"{len(found[name])} records have the id {name!r}; the latest is taken", style="yellow")
-    sides = (found[first][-1], found[second][-1]) if first != second else tuple(found[first][-2:]) * 2
+            say(f"{len(found[name])} records have the id {name!r}; the latest is taken", style=ORANGE)
+    sides = (found[second][-1], found[first][-1]) if first != second else tuple(found[first][-2:]) * 2
     older, newer = sorted(sides[:2], key=lambda side: (side.time is not None, side.time))
     if as_json:
         print_json(_in_json(newer, older), indent=2)
     else:
         _print(newer, older, results())
     return 0
-
-
-def find(sets: DataFrame, ids: set[str], words: bool) -> dict[str, list[Side]]:
-    """The records with these ids as they are written, in the order of time."""
-    from pyspark.sql import functions as F  # noqa: N812
-
-    rows = sets.filter(F.col("id").cast("string").isin(list(ids))).select("id", "time", "text", "tokens").toArrow().to_pylist()
-    found: dict[str, list[Side]] = {}
-    for row in sorted(rows, key=lambda row: (row["time"] is not None, row["time"])):
-        written = row["id"].decode() if isinstance(row["id"], bytes) else str(row["id"])
-        tokens = frozenset(token for token in row["tokens"] or () if token is not None)
-        found.setdefault(written, []).append(Side(row["id"], row["time"], row["text"] or "", tokens, words))
-    return found
 
 
 def similarities(newer: Side, older: Side) -> dict[str, float]:

@@ -10,7 +10,7 @@ from typing import Any, TypeVar
 
 import typer
 
-from swoop.cli.console import say
+from swoop.cli.console import RED, say
 from swoop.errors import InvalidArgument, InvalidType, SwoopError
 
 Command = TypeVar("Command", bound=Callable[..., Any])
@@ -39,7 +39,7 @@ def guarded(command: Command) -> Command:
             message = _explained(error)
             if message is None or os.environ.get("SWOOP_DEBUG"):
                 raise
-            say(f"swoop: {message}", style="red")
+            say(f"swoop: {message}", style=RED)
             raise typer.Exit(WRONG_USAGE if isinstance(error, InvalidArgument | InvalidType) else FAILURE) from None
         if code:
             raise typer.Exit(code)

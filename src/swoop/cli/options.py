@@ -10,7 +10,9 @@ from swoop.cli.columns import Columns
 from swoop.cli.guard import WrongUsage
 from swoop.cli.sets import UNITS, Reading, Tokenizer
 
-Inputs = Annotated[list[str], typer.Argument(help="Files, globs, folders: JSON lines, CSV or Parquet.", show_default=False)]
+Inputs = Annotated[
+    list[str], typer.Argument(help="Files, globs, folders: JSON lines, CSV or Parquet.", show_default=False, metavar="INPUT")
+]
 
 COLUMNS, HOW, WHERE = "Columns (guessed where there is one possibility)", "What is looked for", "How it runs"
 
@@ -41,18 +43,23 @@ WindowOption = Annotated[
         "--window", "-w", help="'1h', '7 days', ...; a number for integer times.", panel=HOW, metavar="LENGTH", default=True
     ),
 ]
-K = Annotated[int, _option("-k", help="How many pairs the top-k has.", panel=HOW, default=True)]
+K = Annotated[int, _option("-k", help="How many pairs the top-k has.", panel=HOW, metavar="N", default=True)]
 SimilarityOption = Annotated[
     str,
     _option("--similarity", "-s", help="jaccard, cosine, dice, overlap or hamming.", panel=HOW, metavar="NAME", default=True),
 ]
-MinSimilarity = Annotated[float | None, _option("--min-similarity", help="Pairs below do not count.", panel=HOW)]
+MinSimilarity = Annotated[float | None, _option("--min-similarity", help="Pairs below do not count.", panel=HOW, metavar="X")]
 
 Master = Annotated[
     str | None,
-    _option("--master", help="Where Spark runs: local[4], spark://host:7077, sc://host, ...; by default here.", panel=WHERE),
+    _option(
+        "--master",
+        help="Where Spark runs: local[4], spark://host:7077, sc://host, ...; by default here.",
+        panel=WHERE,
+        metavar="WHERE",
+    ),
 ]
-Memory = Annotated[str, _option("--memory", help="Memory of Spark's driver.", panel=WHERE, default=True)]
+Memory = Annotated[str, _option("--memory", help="Memory of Spark's driver.", panel=WHERE, metavar="SIZE", default=True)]
 Json = Annotated[bool, typer.Option("--json", help="Results in JSON on standard output, for scripts.")]
 
 

@@ -8,18 +8,18 @@ from __future__ import annotations
 import re
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
+from itertools import takewhile
 from typing import Any
 
-from rich.console import Console, ConsoleOptions, RenderResult
-from rich.padding import Padding
+from rich.console import Console, ConsoleOptions, Group, RenderResult
 from rich.table import Table
 from rich.text import Text
 
-from swoop.cli.console import has_colour, printable, shown_name, shown_similarity, shown_span, shown_time
+from swoop.cli.console import ORANGE, TEAL, has_colour, printable, shown_name, shown_similarity, shown_span, shown_time
 
 WORD = re.compile(r"(?:https?://|www\.)\S+|\w+")
 LONGEST = 500  # characters of a text that are shown
-NEWER, OLDER = "bold cyan", "bold yellow"
+NEWER, OLDER = f"bold {TEAL}", f"bold {ORANGE}"
 
 
 @dataclass(frozen=True)
@@ -52,9 +52,7 @@ def marked(text: str, others: frozenset[str], style: str, colour: bool) -> Text:
     >>> marked("Big fire in Perth", frozenset(["big", "fire"]), "red", colour=False).plain
     'Big fire [in Perth]'
     """
-    text = printable(text)
-    if len(text) > LONGEST:
-        text = text[:LONGEST] + " …"
+    text = cut(Text(printable(text)), LONGEST).plain
     shown = Text()
     place = 0
     for begin, end in _runs(text, others):
@@ -62,6 +60,40 @@ def marked(text: str, others: frozenset[str], style: str, colour: bool) -> Text:
         shown.append(text[begin:end] if colour else f"[{text[begin:end]}]", style if colour else None)
         place = end
     return shown.append(text[place:])
+
+
+def cut(text: Text, width: int, start: int = 0) -> Text:
+    """As much of a text, from a place on, as there is room for; whole words, if they are not too long.
+
+    >>> cut(Text("a long story about a fire"), 17).plain
+    'a long story …'
+    """
+    shown = Text("… ") + text[start:] if start else text
+    if shown.cell_len <= width:
+        return shown
+    shown = shown.copy()
+    shown.truncate(max(width - 2, 0))
+    space = shown.plain.rfind(" ")
+    return (shown[:space] if space > len(shown) // 2 else shown).append(" …")
+
+
+@dataclass(frozen=True)
+class Line:
+    """One of two texts, in one line, so that the place where they begin to differ can be seen."""
+
+    text: Text
+    other: Text
+
+    def __rich_console__(self, console: Console, options: ConsoleOptions) -> RenderResult:
+        width = options.max_width
+        letters = zip(self.text.plain, self.other.plain, strict=False)
+        differ = sum(1 for _ in takewhile(lambda both: both[0] == both[1], letters))
+        start = min(differ - width // 3, max(len(self.text), len(self.other)) + 2 - width)
+        equal = self.text.plain == self.other.plain
+        space = self.text.plain.rfind(" ", 0, start) if start > 0 and not equal else -1
+        shown = cut(self.text, width, space + 1)
+        shown.no_wrap = True
+        yield shown
 
 
 def _runs(text: str, others: frozenset[str]) -> list[tuple[int, int]]:
@@ -84,10 +116,7 @@ def marked_tokens(tokens: Iterable[Any], others: frozenset[Any], style: str, col
     shown = Text(" ".join(shared))
     if own:
         shown.append(" " if shared else "").append(" ".join(own) if colour else f"[{' '.join(own)}]", style if colour else None)
-    if len(shown) > LONGEST:
-        shown.truncate(LONGEST)
-        shown.append(" …")
-    return shown
+    return cut(shown, LONGEST)
 
 
 def _parted(tokens: Iterable[Any], others: frozenset[Any]) -> tuple[list[Any], list[Any]]:
@@ -119,16 +148,16 @@ class Pairs:
         self._found, self._k, self._measure = found, k, measure
 
     def __rich_console__(self, console: Console, options: ConsoleOptions) -> RenderResult:
+        table = Table.grid(padding=(0, 0, 0, 2), expand=True)
+        table.add_column(justify="right", no_wrap=True)
+        table.add_column(ratio=1)
         for place, pair in enumerate(self._found, 1):
-            yield self._heading(place, pair)
-            yield Padding(side_by_side(pair.newer, pair.older, console), (0, 0, 0, len(str(len(self._found))) + 2))
-            yield Text()
+            table.add_row(str(place), Group(self._heading(pair), side_by_side(pair.newer, pair.older, console), ""))
+        yield table
 
-    def _heading(self, place: int, pair: Found) -> Text:
-        number = f"{place:>{len(str(len(self._found)))}}"
+    def _heading(self, pair: Found) -> Text:
         stays = f", {pair.stays} stays" if pair.stays > 1 else ""
         return Text.assemble(
-            f"{number}  ",
             (f"{self._measure} {shown_similarity(pair.similarity, self._measure)}", "bold"),
             (f"  {pair.overlap} shared, in the top {self._k} from {shown_span(pair.enter, pair.leave)}{stays}", "dim"),
         )

@@ -7,11 +7,12 @@ import warnings
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
-from swoop.cli.console import print_json, results, say
+from swoop.cli.console import ORANGE, RED, name_of, print_json, results, say
 from swoop.cli.guard import FAILURE, WrongUsage
 from swoop.cli.inputs import Source
 from swoop.cli.output import check_out, write
 from swoop.cli.progress import Steps
+from swoop.cli.records import find_records
 from swoop.cli.render import Found, Pairs, Side
 from swoop.cli.sets import Reading, learn, prepare
 from swoop.cli.sparks import spark_session
@@ -155,8 +156,8 @@ def best(stays: DataFrame, sets: DataFrame, most: int, words: bool) -> list[Foun
         .toArrow()
         .to_pylist()
     )
-    ids = {pair[side] for pair in pairs for side in ("newer", "older")}
-    records = records_of(sets, ids, words)
+    names = {name_of(pair[side]) for pair in pairs for side in ("newer", "older")}
+    records = find_records(sets.filter(F.col("time").isNotNull()), names, words)
     return [
         Found(
             *_sides(records, pair),
@@ -170,29 +171,17 @@ def best(stays: DataFrame, sets: DataFrame, most: int, words: bool) -> list[Foun
     ]
 
 
-def records_of(sets: DataFrame, ids: set[Any], words: bool) -> dict[Any, list[Side]]:
-    """The records with these ids, in the order of time."""
-    from pyspark.sql import functions as F  # noqa: N812
-
-    wanted = [bytearray(name) if isinstance(name, bytes) else name for name in ids]
-    rows = sets.filter(F.col("id").isin(wanted)).select("id", "time", "text", "tokens").toArrow().to_pylist()
-    records: dict[Any, list[Side]] = {}
-    for row in sorted((row for row in rows if row["time"] is not None), key=lambda row: row["time"]):
-        side = Side(row["id"], row["time"], row["text"] or "", frozenset(row["tokens"] or ()), words)
-        records.setdefault(row["id"], []).append(side)
-    return records
-
-
-def _sides(records: dict[Any, list[Side]], pair: dict[str, Any]) -> tuple[Side, Side]:
+def _sides(records: dict[str, list[Side]], pair: dict[str, Any]) -> tuple[Side, Side]:
     """The two records of a pair. Where an id is there several times, those that the pair can have been made of."""
+    all_newer, all_older = records[name_of(pair["newer"])], records[name_of(pair["older"])]
     candidates = [
         (newer, older)
-        for newer in records[pair["newer"]]
-        for older in records[pair["older"]]
+        for newer in all_newer
+        for older in all_older
         if newer is not older and older.time <= newer.time <= pair["enter"]
         if len(newer.tokens & older.tokens) == pair["overlap"]
     ]
-    return candidates[-1] if candidates else (records[pair["newer"]][-1], records[pair["older"]][0])
+    return candidates[-1] if candidates else (all_newer[-1], all_older[0])
 
 
 def _rejected(sets: DataFrame) -> dict[str, int]:
@@ -235,7 +224,7 @@ def _close(history: History, question: Question, out: str | None) -> int:
     bad = sum(history.rejected.values())
     reasons = "; ".join(f"{count:,}: {reason}" for reason, count in history.rejected.items())
     if bad:
-        say(f"{bad:,} of {history.rows:,} rows cannot be used ({reasons})", style="yellow")
+        say(f"{bad:,} of {history.rows:,} rows cannot be used ({reasons})", style=ORANGE)
     written = f", written to {out}" if out else "; --out FILE keeps them all"
     say(
         f"{history.rows:,} rows, {history.stays:,} stays of pairs in the top {question.k} of a window of {question.window}"
@@ -246,6 +235,6 @@ def _close(history: History, question: Question, out: str | None) -> int:
     if not history.stays and not bad:
         say("no two records of a window share a token; try a longer --window or another --tokenizer")
     if bad and bad == history.rows:
-        say("swoop: no row can be used; check --id, --time (--time-unit, --time-format) and --text or --tokens", style="red")
+        say("swoop: no row can be used; check --id, --time (--time-unit, --time-format) and --text or --tokens", style=RED)
         return FAILURE
     return 0

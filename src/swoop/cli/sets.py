@@ -80,8 +80,7 @@ def learn(sample: DataFrame, reading: Reading, window: Window | None) -> Reading
         wrong = "no line of it is a JSON object" if CORRUPT in sample.columns else "it is empty"
         raise WrongUsage(f"the input has no columns: {wrong}")
     chosen = choose(reading.columns, kinds)
-    for note in chosen.notes:
-        say(note)
+    say("; ".join(chosen.notes), style="dim")
     learned = replace(reading, columns=chosen)
     time = str(chosen.time)
     kind = kind_of(sample.schema[time].dataType)
@@ -95,7 +94,7 @@ def learn(sample: DataFrame, reading: Reading, window: Window | None) -> Reading
         return learned
     if reading.time_unit is None:
         learned = replace(learned, time_unit=_guess_unit(sample, time))
-    say(f"reading the numbers of {time!r} as {UNITS[str(learned.time_unit)]} since 1970")
+    say(f"reading the numbers of {time!r} as {UNITS[str(learned.time_unit)]} since 1970", style="dim")
     return learned
 
 
@@ -150,7 +149,8 @@ def _time(rows: DataFrame, reading: Reading, window: Window | None) -> tuple[Col
     if isinstance(found, T.TimestampType | T.TimestampNTZType) or window is None or window.kind == "integer":
         return quoted(name), False
     if isinstance(found, T.StringType) and not reading.time_unit:
-        say(f"reading the texts of {name!r} as times" + ("" if reading.time_format else "; those without a zone in UTC"))
+        zone = "" if reading.time_format else "; those without a zone in UTC"
+        say(f"reading the texts of {name!r} as times{zone}", style="dim")
     return timestamps(quoted(name), unit=reading.time_unit, format=reading.time_format), True
 
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import logging
 import signal
 import threading
 import time
@@ -11,7 +12,7 @@ from contextlib import contextmanager
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
-from swoop.cli.console import say
+from swoop.cli.console import ORANGE, say
 from swoop.cli.guard import INTERRUPTED, WrongUsage
 from swoop.cli.progress import Steps
 from swoop.cli.run import Question
@@ -63,6 +64,7 @@ class Setting:
 
 def stream(setting: Setting, reading: Reading, question: Question, as_json: bool = False) -> int:
     """Run until the stream ends or Ctrl-C. Returns the exit code."""
+    logging.getLogger("swoop.spark").setLevel(logging.ERROR)  # late and rejected rows are shown anyway
     question.check()
     window = find_window(question.window)
     lateness = setting.lateness if setting.lateness is not None else "10 seconds" if window.kind == "duration" else 0
@@ -113,7 +115,7 @@ def _watch(handle: StreamHandle, view: View, spark: SparkSession) -> int:
     def rate() -> float:
         return (handle.stats.rows - before) / max(time.monotonic() - began, 1e-9)
 
-    with interruptible() as stopped, view:
+    with interruptible() as stopped, stopping_after_failure(handle, spark), view:
         while handle.is_active and not stopped:
             _show_changes(handle, view)
             view.moved(handle, rate())
@@ -138,6 +140,16 @@ def begin_to_stop(handle: StreamHandle, spark: SparkSession) -> threading.Thread
     stopping = threading.Thread(target=handle.stop, name="swoop stop", daemon=True)
     stopping.start()
     return stopping
+
+
+@contextmanager
+def stopping_after_failure(handle: StreamHandle, spark: SparkSession) -> Iterator[None]:
+    """Whatever happens, such as a pipe that nobody reads any more, the stream ends before Spark does."""
+    try:
+        yield
+    except BaseException:
+        begin_to_stop(handle, spark).join(STOPPING)
+        raise
 
 
 def _show_changes(handle: StreamHandle, view: View) -> None:
@@ -179,6 +191,6 @@ def served(port: int | None, title: str, host: str = "127.0.0.1", token: str | N
         page = serve(port=port, title=title, host=host, token=token)
     with page:
         for warning in warned:
-            say(f"warning: {warning.message}", style="yellow")
+            say(f"warning: {warning.message}", style=ORANGE)
         say(f"the live page: {page.url}")
         yield page

@@ -11,8 +11,18 @@ from rich.live import Live
 from rich.table import Table
 from rich.text import Text
 
-from swoop.cli.console import has_colour, print_json, printable, results, shown_name, shown_similarity, shown_time
-from swoop.cli.render import Side, both_sides
+from swoop.cli.console import (
+    has_colour,
+    print_json,
+    printable,
+    results,
+    shown_name,
+    shown_second,
+    shown_similarity,
+    shown_time,
+    shown_wait,
+)
+from swoop.cli.render import Line, Side, both_sides, cut
 
 if TYPE_CHECKING:
     from swoop.pairs import Change, Pair
@@ -119,25 +129,26 @@ class TableView(View):
 
 
 def picture(handle: StreamHandle, console: Console, rate: float, measure: str) -> Group:
-    """The top-k and figures, as large as the terminal is."""
+    """The top-k and figures, as large as the terminal is: of each pair the newer record above the older one."""
     stats, topk = handle.stats, list(handle.topk())
-    room = max(console.size.height - 6, 1) if console.is_terminal else len(topk)
-    table = Table(expand=True, box=None, padding=(0, 1), show_edge=False)
-    table.add_column(measure, justify="right", no_wrap=True)
-    for side in ("newer", "older"):  # on paper there is room for whole texts
-        table.add_column(side, ratio=1, no_wrap=console.is_terminal, overflow="ellipsis" if console.is_terminal else "fold")
-    table.add_column("until", no_wrap=True)
-    colour = has_colour(console)
+    now, live = stats.watermark, console.is_terminal
+    room = max((console.size.height - 5) // 2, 1) if live else len(topk)
+    table = Table(expand=True, box=None, padding=(0, 1), pad_edge=False, header_style="dim")
+    table.add_column(measure, justify="right", no_wrap=True, style="bold")
+    longest = max(8, console.width // 5) if live else None
+    table.add_column("id", justify="right", no_wrap=live, overflow="ellipsis", max_width=longest, style="dim")
+    table.add_column(f"most similar at {shown_second(now)}" if topk else "no pairs yet", ratio=1, overflow="fold")
+    table.add_column("ends in", justify="right", no_wrap=True)
     for pair in topk[:room]:
-        newer, older = sides(pair, handle)
-        texts = both_sides(newer, older, colour)
-        cells = (
-            Text.assemble((f"{shown_name(side.id)} ", "dim"), text) for side, text in zip((newer, older), texts, strict=True)
-        )
-        table.add_row(shown_similarity(pair.similarity, measure), *cells, "" if pair.end is None else shown_time(pair.end))
+        both = sides(pair, handle)
+        newer, older = both_sides(*both, has_colour(console))
+        left = "" if pair.end is None else shown_wait(now, pair.end)
+        # on paper there is room for whole texts
+        lines = (Line(newer, older), Line(older, newer)) if live else (newer, older)
+        table.add_row(shown_similarity(pair.similarity, measure), shown_name(pair.newer), lines[0], left)
+        table.add_row("", shown_name(pair.older), lines[1], "")
     more = [Text(f"... and {len(topk) - room} more", "dim")] if len(topk) > room else []
-    now = "" if stats.watermark is None else f"{shown_time(stats.watermark)}  "
-    figures = f"{now}{stats.rows:,} rows ({rate:,.0f}/s), {stats.window_size:,} in the window, {stats.held:,} waiting"
+    figures = f"{stats.rows:,} rows ({rate:,.0f}/s), {stats.window_size:,} in the window, {stats.held:,} waiting"
     return Group(table, *more, Text(f"{figures}, {stats.late:,} late, {stats.rejected:,} rejected", "dim"))
 
 
@@ -148,5 +159,4 @@ def sides(pair: Pair, handle: StreamHandle) -> tuple[Side, Side]:
 
 
 def _short(text: str) -> str:
-    text = printable(text)
-    return text if len(text) <= LONGEST else text[: LONGEST - 1] + "…"
+    return cut(Text(printable(text)), LONGEST).plain
