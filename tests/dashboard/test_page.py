@@ -42,13 +42,14 @@ class Watched:
 
 
 @pytest.fixture
-def watch(browser: Browser) -> Iterator[Callable[..., Watched]]:
+def watch(browser: Browser, page: Page) -> Iterator[Callable[..., Watched]]:
+    """Opens pages, and closes them before the one of the fixture is no longer served: they may still load something."""
     made: list[Watched] = []
 
-    def opened(page: Page, width: int = 1280, **options: object) -> Watched:
+    def opened(shown: Page, width: int = 1280, **options: object) -> Watched:
         context = browser.new_context(viewport={"width": width, "height": 800}, **options)  # type: ignore[arg-type]
         made.append(Watched(context.new_page()))
-        made[-1].tab.goto(page.url)
+        made[-1].tab.goto(shown.url)
         return made[-1]
 
     yield opened

@@ -31,9 +31,15 @@ function tooltip(handler, event, item, value) {
   tip.style.top = `${Math.min(event.clientY + 14, innerHeight - tip.offsetHeight - 8)}px`;
 }
 
+// As the page has them now: what light-dark() comes to is known of elements only.
 function colours() {
-  const style = getComputedStyle(document.documentElement);
-  return Object.fromEntries(["accent", "ink", "quiet", "line", "pale"].map((name) => [name, style.getPropertyValue(`--${name}`).trim()]));
+  const probe = document.body.appendChild(document.createElement("i"));
+  const found = ["accent", "ink", "quiet", "line", "pale"].map((name) => {
+    probe.style.color = `var(--${name})`;
+    return [name, getComputedStyle(probe).color];
+  });
+  probe.remove();
+  return Object.fromEntries(found);
 }
 
 function frame(colour, dates, spec) {
