@@ -20,7 +20,7 @@ from pyspark.sql import types as T  # noqa: N812
 
 from swoop.errors import InvalidArgument
 from swoop.similarity import Similarity, check_min_similarity, find_similarity
-from swoop.spark.rows import Names, check_k, find_spark_window, from_ticks, hashed, ticks, time_kind, why_unusable
+from swoop.spark.rows import Names, check_k, find_spark_window, from_ticks, hashed, ticks, tie, time_kind, why_unusable
 from swoop.spark.slices import PAIR, replay_slice
 
 
@@ -88,14 +88,14 @@ def topk_history(
         run = _replay(
             k, length.length, similarity, threshold, stream is not None, cuts, T.StructType([T.StructField("id", id_type)])
         )
-        tie = F.xxhash64("tokens", "stream" if stream else F.lit("left"))
+        last = tie(F.col("tokens"), F.col("stream") if stream else F.lit("left"))
         # not a filter: Spark would push it down to the texts, and make the tokens of each once more for it
         slices_of = F.when(F.col("reason").isNull(), _slices_of(F.col("time"), cuts, length.length))
         segments = (
             prepared.withColumn("slice", F.explode(slices_of))
             .drop("reason")
             .repartitionById(len(cuts) - 1, "slice")
-            .sortWithinPartitions("slice", "time", "id", tie)
+            .sortWithinPartitions("slice", "time", "id", last)
             .groupBy("slice")
             .applyInArrow(run, _segment_schema(id_type))
         )

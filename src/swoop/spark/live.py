@@ -22,7 +22,7 @@ from swoop.spark.checkpoint import Checkpoint
 from swoop.spark.live_join import LiveJoin, Parameters, StreamStats
 from swoop.spark.metrics import Metrics
 from swoop.spark.outputs import MemoryOutput, find_output
-from swoop.spark.rows import Names, check_k, find_spark_window, hashed, stream_of, ticks, time_kind, why_unusable
+from swoop.spark.rows import Names, check_k, find_spark_window, hashed, stream_of, ticks, tie, time_kind, why_unusable
 from swoop.times import find_lateness
 
 
@@ -105,7 +105,7 @@ def _prepared(sets: DataFrame, names: Names, parameters: Parameters) -> DataFram
         ticks(names.time, parameters.times).alias("time"),
         F.when(why.isNull(), F.col(names.tokens)).alias("tokens"),
         stream_of(names).alias("stream"),
-        F.when(why.isNull(), F.xxhash64(hashed(sets, names.tokens), stream_of(names))).alias("tie"),
+        F.when(why.isNull(), tie(hashed(sets, names.tokens), stream_of(names))).alias("tie"),
         why.alias("reason"),
         F.when(why.isNotNull(), row).alias("row"),
         *([F.col(names.text).cast("string").alias("text")] if names.text else []),

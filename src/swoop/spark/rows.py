@@ -105,6 +105,11 @@ def stream_of(names: Names) -> Column:
     return F.col(names.stream) if names.stream else F.lit("left")
 
 
+def tie(hashes: Column, stream: Column) -> Column:
+    """What orders sets of the same time and id: from hashed tokens and stream, the same for histories and for streams."""
+    return F.xxhash64(hashes, stream)
+
+
 def why_unusable(names: Names, kind: TimeKind) -> Column:
     """What is wrong with a row; null if nothing is."""
     when = ticks(names.time, kind)
