@@ -1,4 +1,4 @@
-"""From a topic to topics, with a real broker and Spark's own connector, killed on the way."""
+"""From a topic to topics, with a real broker and Spark's own connector: killed on the way, and from the command line."""
 
 from __future__ import annotations
 
@@ -7,6 +7,8 @@ import json
 from pathlib import Path
 
 import swoop
+from swoop import oracle
+from swoop.oracle import Record
 from tests.spark.kafka_broker import Broker, connector_jars, consume, produce
 from tests.spark.kafka_driver import HALF
 from tests.spark.processes import drive
@@ -43,3 +45,30 @@ def test_from_topic_to_topic(tmp_path: Path) -> None:
     assert len({record.key for record in found}) == len(found) > 100
     (one,) = rejected
     assert json.loads(one.value or "")["reason"] == "the id is null"
+
+
+def test_from_the_command_line(tmp_path: Path) -> None:
+    """Columns are learned from the messages; changes come out of standard output and out of a topic."""
+    rows = posts(60, seed=5, disorder=1)
+    records = [Record(row["text"].split(), dt.datetime.fromisoformat(row["time"]), row["id"]) for row in rows]
+    expected = [
+        (change.kind, change.pair.newer, change.pair.older, change.pair.similarity)
+        for change in oracle.changes(records, k=3, window="20 seconds")
+    ]
+    jars = connector_jars()
+    with Broker() as broker:
+        produce(broker.servers, "posts", [*map(json.dumps, rows), "{this is no post"])
+        source, out = (f"kafka://{broker.servers}/{topic}" for topic in ("posts", "changes"))
+        options = ("--once", "--json", "-k", "3", "--window", "20s", "--jars", jars, "--changes", out, "--master", "local[2]")
+        ended = drive("swoop.cli", "stream", source, *options)
+        assert ended.returncode == 0, ended.stderr[-2000:]
+        found = consume(broker.servers, "changes", len(expected))
+        nothing = drive("swoop.cli", "stream", f"kafka://{broker.servers}/none", "--once", "--jars", jars)
+    for changes in (ended.stdout.splitlines(), [record.value or "" for record in found]):
+        read = map(json.loads, changes)
+        assert [(c["kind"], c["newer"], c["older"], c["similarity"]) for c in read] == expected
+    assert "using 'id' as id; using 'time' as time; using 'text' as text" in ended.stderr
+    assert "61 rows in" in ended.stderr
+    assert "0 late, 1 rejected" in ended.stderr
+    assert nothing.returncode == 2, nothing.stderr[-2000:]
+    assert "there is no topic 'none' at 127.0.0.1:" in nothing.stderr

@@ -91,7 +91,12 @@ class TopicStream:
         """Rows of messages that are there."""
         if schema is not None:
             return spark.createDataFrame([], schema)
-        messages = self._load(spark.read, "earliest").selectExpr("cast(value as string) as value").limit(SAMPLE).collect()
+        try:
+            messages = self._load(spark.read, "earliest").selectExpr("cast(value as string) as value").limit(SAMPLE).collect()
+        except Exception as error:
+            if "UnknownTopicOrPartition" not in str(error):
+                raise
+            raise WrongUsage(f"there is no topic {self.topic!r} at {self.servers} yet to learn from; give --schema") from error
         lines = [row["value"].replace("\n", " ") for row in messages if row["value"]]
         if not lines:
             raise WrongUsage(
