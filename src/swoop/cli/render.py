@@ -89,9 +89,11 @@ class Line:
         letters = zip(self.text.plain, self.other.plain, strict=False)
         differ = sum(1 for _ in takewhile(lambda both: both[0] == both[1], letters))
         start = min(differ - width // 3, max(len(self.text), len(self.other)) + 2 - width)
-        equal = self.text.plain == self.other.plain
-        space = self.text.plain.rfind(" ", 0, start) if start > 0 and not equal else -1
-        shown = cut(self.text, width, space + 1)
+        if differ <= width * 2 // 3 or start <= 0 or self.text.plain == self.other.plain:
+            begin = 0
+        else:  # with the next word, if there is one before the difference
+            begin = self.text.plain.find(" ", start - 1, differ) + 1 or self.text.plain.rfind(" ", 0, start) + 1
+        shown = cut(self.text, width, begin)
         shown.no_wrap = True
         yield shown
 

@@ -137,7 +137,8 @@ def picture(handle: StreamHandle, console: Console, rate: float, measure: str) -
     table.add_column(measure, justify="right", no_wrap=True, style="bold")
     longest = max(8, console.width // 5) if live else None
     table.add_column("id", justify="right", no_wrap=live, overflow="ellipsis", max_width=longest, style="dim")
-    table.add_column(f"most similar at {shown_second(now)}" if topk else "no pairs yet", ratio=1, overflow="fold")
+    heading = f"most similar at {shown_second(now)}" if topk else "no pairs yet"
+    table.add_column(heading, ratio=1, no_wrap=live, overflow="ellipsis" if live else "fold")
     table.add_column("ends in", justify="right", no_wrap=True)
     for pair in topk[:room]:
         both = sides(pair, handle)
