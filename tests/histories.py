@@ -21,9 +21,10 @@ class History:
     records: list[Record]
     steps: list[int]
     options: dict[str, Any]
+    algorithm: str = "swoop"
 
     def join(self, **more: Any) -> swoop.TopKJoin:
-        return swoop.TopKJoin(**self.options, **more)
+        return swoop.TopKJoin(**{**self.options, "algorithm": self.algorithm, **more})
 
 
 def thresholds(similarity: str) -> st.SearchStrategy[float | None]:
@@ -81,7 +82,7 @@ def histories(draw: st.DrawFn, size: int = 25) -> History:
     }
     stream = draw(records(two_streams, size))
     steps = draw(st.lists(st.sampled_from([1, 1, 1, 2, 5]), min_size=len(stream), max_size=len(stream)))
-    return History(stream, steps, options)
+    return History(stream, steps, options, draw(st.sampled_from(["swoop", "swoop", "swoop-minimal"])))
 
 
 def insert(join: swoop.TopKJoin, part: list[Record]) -> None:

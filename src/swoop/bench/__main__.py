@@ -4,7 +4,7 @@ Examples
 --------
     swoop bench                        all of it, about a quarter of an hour
     swoop bench --sets 20000           a quick look
-    swoop bench --peer ./swoop_paper   in turns with a C++ program that reads the same streams
+    swoop bench --peer ./swoop_paper   in turns with a C++ program
 """
 
 from __future__ import annotations
@@ -31,7 +31,7 @@ Commit {commit}, {machine}. One core.
 
 Rates are sets per second of CPU time, best of {rounds} rounds, from an Arrow table with integer tokens to the final top-k:
 reading the table, the vocabulary and everything else included. The streams are synthetic, shaped like those of the paper
-(`swoop.bench.streams`).
+(`swoop.bench.streams`). "Without a floor" is `algorithm="swoop-minimal"`, the paper's own stock (see [The floor](floor.md)).
 
 The peer is the paper's algorithm as published, in C++ (Boost multi-index, linked lists), run in turns with Swoop on the same
 streams; its rates leave out loading. `make bench BENCH="--peer PROGRAM"` runs any program that takes
@@ -47,12 +47,15 @@ windows:
 
 def main(given: list[str] | None = None) -> None:
     """Run with the given arguments, or those of the process."""
-    parser = argparse.ArgumentParser(prog="swoop bench", description=__doc__, formatter_class=argparse.RawTextHelpFormatter)
+    parser = argparse.ArgumentParser(
+        prog="swoop bench", description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter
+    )
     parser.add_argument("--sets", type=int, default=300_000, help="sets per stream (enron: a fifteenth)")
     parser.add_argument("--large-k-sets", type=int, default=100_000, help="sets per stream at k = 1000 (enron: a fifth)")
     parser.add_argument("--rounds", type=int, default=3, help="rounds, of which the best counts")
     parser.add_argument("--peer", help="a program that runs the paper's algorithm on a saved stream and prints JSON")
     parser.add_argument("--streams", type=Path, help="a folder of saved streams to use instead of generated ones")
+    parser.add_argument("--more", type=Path, action="append", help="a further saved stream; may be repeated")
     parser.add_argument("--spark-rows", type=int, default=1_000_000, help="rows of the histories on Spark; 0 leaves Spark out")
     parser.add_argument("--out", type=Path, default=Path("docs/performance.md"), help="the report")
     arguments = parser.parse_args(given)
@@ -76,31 +79,47 @@ def load(name: str, sets: int, arguments: argparse.Namespace) -> Stream:
     return generate(name, sets)
 
 
+COLUMNS = """\
+| stream | sets | average window | sets/s | without a floor | times that | peer, sets/s | times the peer | bytes per set |
+|---|--:|--:|--:|--:|--:|--:|--:|--:|
+""".splitlines()
+
+
 def report(arguments: argparse.Namespace, folder: Path) -> list[str]:
     lines = header(arguments)
     for k, total, windows in (
         (10, arguments.sets, [100, 1000, 10_000, 100_000]),
         (1000, arguments.large_k_sets, [1000, 10_000]),
+        (10_000, arguments.large_k_sets, [10_000]),
+        (100_000, arguments.large_k_sets, [10_000]),
     ):
-        lines += ["", f"## Set rate, k = {k}", ""]
-        lines += ["| stream | sets | average window | sets/s | peer, sets/s | times the peer | bytes per set in the window |"]
-        lines += ["|---|--:|--:|--:|--:|--:|--:|"]
+        lines += ["", f"## Set rate, k = {k:,}", "", *COLUMNS]
         for name in SHAPES:
             stream = load(name, total // (15 if k == 10 else 5) if name == "enron" else total, arguments)
-            rows = measure.rates(
-                stream, [w for w in windows if 2 * w < len(stream)], k, arguments.rounds, arguments.peer, folder
-            )
-            for r in rows:
-                peer, ratio = (f"{r.peer:,.0f}", f"{r.swoop / r.peer:.1f}") if r.peer else ("", "")
-                lines.append(
-                    f"| {r.stream} | {r.sets:,} | {r.window:,} | {r.swoop:,.0f} | {peer} | {ratio} | {r.memory_per_set:,.0f} |"
-                )
-                say(lines[-1])
+            lines += rates(stream, [w for w in windows if 2 * w < len(stream)], k, arguments, folder)
+    if arguments.more:
+        lines += ["", "## Real streams, k = 10", "", *COLUMNS]
+        for path in arguments.more:
+            lines += rates(Stream.load(path), [1000, 10_000], 10, arguments, folder)
     lines += memory(arguments, folder) + latency(arguments)
     if arguments.spark_rows:
         from swoop.bench import spark
 
         lines += spark.report(arguments.spark_rows, say)
+    return lines
+
+
+def rates(stream: Stream, windows: list[int], k: int, arguments: argparse.Namespace, folder: Path) -> list[str]:
+    """The rows of a table of rates. The larger k, the longer the others would take; they are left out."""
+    lines = []
+    alone = k > 1000
+    peer = None if alone else arguments.peer
+    for r in measure.rates(stream, windows, k, arguments.rounds, peer, folder, minimal=not alone):
+        cells = [r.stream, f"{r.sets:,}", f"{r.window:,}", f"{r.swoop:,.0f}"]
+        for other in (r.minimal, r.peer):
+            cells += [f"{other:,.0f}", f"{r.swoop / other:.1f}"] if other else ["", ""]
+        lines.append(f"| {' | '.join(cells)} | {r.memory_per_set:,.0f} |")
+        say(lines[-1])
     return lines
 
 
@@ -148,6 +167,10 @@ def latency(arguments: argparse.Namespace) -> list[str]:
         measure.run(measure.as_table(stream, texts=True), stream.window_for(window), 10)[0] for _ in range(arguments.rounds)
     )
     cold, warm = measure.start_times()
+    say("pauses when similarity collapses")
+    large = load("tweet", 4 * arguments.sets, arguments)
+    full = len(large) * 5 // 6
+    pauses = np.sort(measure.pauses(large, full))
     return [
         "",
         "## One set at a time, strings, start",
@@ -161,6 +184,9 @@ def latency(arguments: argparse.Namespace) -> list[str]:
         f"| one `insert` beyond the algorithm's own work | {single - bulk:.1f} µs |",
         f"| bulk with string tokens, from Arrow | {strings:,.0f} sets/s |",
         f"| cost of the change feed | {100 * cost:.0f} % |",
+        f"| longest of {len(pauses):,} arrivals after similarity collapsed, window {full:,} | {pauses[-1]:.1f} ms |",
+        f"| the same, 99.9th percentile | {1000 * pauses[int(0.999 * len(pauses))]:.0f} µs |",
+        f"| the same, median | {1000 * pauses[len(pauses) // 2]:.1f} µs |",
         f"| start of a process to its first result, warm cache | {warm:.2f} s |",
         f"| the same with the first compile | {cold:.1f} s |",
     ]

@@ -21,13 +21,14 @@ from swoop.bench.streams import Stream
 
 @dataclass
 class Rate:
-    """Sets per CPU second on one stream with one window and k; ``peer`` is the same for the peer program."""
+    """Sets per CPU second on one stream with one window and k; the same without a floor, and for the peer program."""
 
     stream: str
     window: int
     k: int
     sets: int
     swoop: float
+    minimal: float | None
     peer: float | None
     memory_per_set: float
     peer_memory_mb: float | None
@@ -56,7 +57,9 @@ def run_peer(program: str, path: Path, duration: int, k: int) -> tuple[float, fl
     return result["sets_per_cpu_s"], result["rss_peak_mb"]
 
 
-def rates(stream: Stream, windows: list[int], k: int, rounds: int, peer: str | None, folder: Path) -> Iterator[Rate]:
+def rates(
+    stream: Stream, windows: list[int], k: int, rounds: int, peer: str | None, folder: Path, minimal: bool = True
+) -> Iterator[Rate]:
     """The rate for each average window size."""
     table = as_table(stream)
     path = folder / f"{stream.name}-{len(stream)}.bin"
@@ -64,16 +67,28 @@ def rates(stream: Stream, windows: list[int], k: int, rounds: int, peer: str | N
         stream.save(path)
     for window in windows:
         duration = stream.window_for(window)
-        best, best_peer, peer_memory = 0.0, 0.0, None
-        memory = 0.0
+        best = dict.fromkeys(("swoop", "minimal", "peer"), 0.0)
+        memory, peer_memory = 0.0, None
         for _ in range(rounds):
             if peer:
                 rate, peer_memory = run_peer(peer, path, duration, k)
-                best_peer = max(best_peer, rate)
+                best["peer"] = max(best["peer"], rate)
+            if minimal:
+                best["minimal"] = max(best["minimal"], run(table, duration, k, algorithm="swoop-minimal")[0])
             rate, join = run(table, duration, k)
-            best = max(best, rate)
+            best["swoop"] = max(best["swoop"], rate)
             memory = join.stats.memory_bytes / max(join.stats.window_size, 1)
-        yield Rate(stream.name, window, k, len(stream), best, best_peer if peer else None, memory, peer_memory)
+        yield Rate(
+            stream.name,
+            window,
+            k,
+            len(stream),
+            best["swoop"],
+            best["minimal"] if minimal else None,
+            best["peer"] if peer else None,
+            memory,
+            peer_memory,
+        )
 
 
 FILL = """
@@ -151,6 +166,27 @@ def single_insertion(stream: Stream, window: int) -> tuple[float, float]:
     start = clock()
     bulk.insert_many(table.slice(half))
     return statistics.median(warm) / 1000, (clock() - start) / 1000 / (len(stream) - half)
+
+
+def pauses(stream: Stream, window: int, size: int = 13, vocabulary: int = 1_000_000) -> np.ndarray:
+    """Milliseconds of each arrival from a full window on, when from one set to the next nothing is similar any more.
+
+    The new sets hold tokens that none of the others has, drawn evenly. Seen until all pairs of before have expired.
+    """
+    duration = int(stream.times[-1] - stream.times[-window])
+    join = swoop.TopKJoin(k=10, window=duration)
+    join.insert_many(as_table(stream))
+    drawn = np.random.default_rng(7).integers(0, vocabulary, (window + window // 4, size)) + int(stream.tokens.max()) + 1
+    now, step = int(stream.times[-1]), max(1, duration // window)
+    spent = np.zeros(len(drawn))
+    clock = time.perf_counter_ns
+    for number, row in enumerate(drawn):
+        now += step
+        tokens = row.tolist()
+        start = clock()
+        join.insert(tokens, now)
+        spent[number] = (clock() - start) / 1e6
+    return spent
 
 
 def start_times() -> tuple[float, float]:

@@ -50,6 +50,16 @@ def jit(function: Function) -> Function:
     return cast(Function, njit(**OPTIONS, forceinline=True)(function))
 
 
+def part(function: Function) -> Function:
+    """Compile a helper that is called from one place, as if it were written there."""
+    return cast(Function, njit(**OPTIONS, inline="always")(function))
+
+
+def apart(function: Function) -> Function:
+    """Compile a helper that is large and called now and then: a kernel calls it and does not swallow it."""
+    return cast(Function, njit(**OPTIONS)(function))
+
+
 def kernel(function: Function) -> Function:
     """Compile a function that Python calls, at its first call, and keep the machine code on disk."""
     dispatcher = njit(**OPTIONS)(function)

@@ -9,7 +9,7 @@ from typing import Any
 
 import numpy as np
 
-from swoop.engine._jit import array_at, int64, jit, kernel, prefetch, uint64
+from swoop.engine._jit import apart, array_at, int64, jit, kernel, part, pick, prefetch, uint64
 from swoop.engine.candidates import (
     Probe,
     find_candidates,
@@ -20,22 +20,29 @@ from swoop.engine.candidates import (
     signature_bit,
     unmark_tokens,
 )
-from swoop.engine.feed import changes_top, describe, ending_next, note_arrival, note_expiry
+from swoop.engine.feed import changes_top, describe, ending_next, note_arrival, note_entering, note_expiry
+from swoop.engine.floor import have_enough, part_of_completion, raise_floor
 from swoop.engine.index import Index, append_to_list, index_of, list_of, rebase_lists, room_for_append
 from swoop.engine.state import (
+    COMPLETE_PART,
     DONE,
+    EXPIRE,
+    FILL_SPARE,
+    FILL_STOCK,
     GROW_ARENA,
     GROW_FEED,
     GROW_PENDING,
     GROW_POOL,
     GROW_RING,
     GROW_SET,
+    GROW_SPARE,
+    GROW_SPARE_PENDING,
     GROW_STOCK,
     REBASE,
     SHRINK,
     state_of,
 )
-from swoop.engine.stock import Stock, adopt_draft, draft_e, draft_s, rebase_pairs, settle, stock_of, strike_out
+from swoop.engine.stock import Stock, adopt_draft, draft_e, draft_s, rebase_pairs, settle, spare_of, stock_of, strike_out
 from swoop.engine.window import (
     Window,
     expire_sets,
@@ -48,7 +55,9 @@ from swoop.engine.window import (
     write_set,
 )
 
-PENDING_LEAST = 20  # pending pairs are settled when there are so many,
+NEAR, FAR = 16, 40  # how many tokens ahead memory is asked for
+RARE = 2  # tokens in at most so many sets stand first in a set
+PENDING_LEAST = 32  # pending pairs are settled when there are so many,
 PENDING_SHARE = 8  # and they are this part of the stock
 
 
@@ -65,18 +74,18 @@ def drop_repeated(memory: Any) -> None:
         stop = offsets[i + 1]
         offsets[i] = end
         for p in range(start, stop):
-            token = int64(tokens[p])
+            token = int64(tokens[uint64(p)])
             word = membership[uint64(token >> 6)]
             bit = int64(1) << (token & 63)
             membership[uint64(token >> 6)] = word | bit
-            tokens[end] = token
+            tokens[uint64(end)] = token
             end += 1 if word & bit == 0 else 0
         unmark_tokens(membership, tokens, offsets[i], end - offsets[i])
         start = stop
     offsets[offsets.size - 1] = end
 
 
-@jit
+@part
 def move_index_time(state: Any, window: Window, stock: Stock, now: int) -> int:
     """Expire what has ended at the given time (set_index_time)."""
     if state.tracking and state.duration > 0:
@@ -84,27 +93,35 @@ def move_index_time(state: Any, window: Window, stock: Stock, now: int) -> int:
         if code != DONE:
             return code
     expire_sets(state, window, now)
-    return DONE
+    return have_enough(state, stock)
 
 
-@jit
+@apart
 def expire_noting(state: Any, window: Window, stock: Stock, now: int) -> int:
     """Expire pairs one end time after the other and note what changes."""
     numbers = stock.numbers[0]
-    if numbers.pending > 0 and window.ring[place(window, state.oldest)].time + state.duration <= now:
+    if state.entering < 0 and numbers.pending > 0 and window.ring[place(window, state.oldest)].time + state.duration <= now:
         settle(stock, state.k, state.oldest)
-    while numbers.size > 0:
-        group = int64(stock.ends[0])
-        time = window.ring[place(window, group)].time + state.duration
+    while True:
+        if state.entering >= 0:  # others take the place of what has expired
+            code = have_enough(state, stock)
+            if code != DONE:
+                return code
+            note_entering(state, window, stock, state.entering)
+            state.entering = -1
+        if numbers.size == 0:
+            return DONE
+        time = window.ring[place(window, int64(stock.ends[0]))].time + state.duration
         if time > now:
-            break
+            return DONE
         count = ending_next(stock)
         if state.feed_end + 2 * count > state.feed_size:
             state.needed = state.feed_end + 2 * count
             return GROW_FEED
         note_expiry(state, window, stock, time, count)
-        settle(stock, state.k, group + 1)
-    return DONE
+        state.entering = min(state.k, numbers.size) - count
+        expire_sets(state, window, time)
+        settle(stock, state.k, state.oldest)
 
 
 @jit
@@ -124,25 +141,22 @@ def room_for_set(state: Any, window: Window, length: int) -> int:
 
 
 @jit
-def prefetch_set(state: Any, index: Index, tokens: Any, start: int, end: int) -> None:
-    for p in range(start, end):
-        prefetch(index.slots, list_of(state, tokens[p], 0))
+def prefetch_lists(state: Any, index: Index, tokens: Any, p: int) -> None:
+    """Ask for what the tokens after position p will need: first the slots of their lists, then the ends of their segments."""
+    last = int64(tokens.size) - 1
+    prefetch(index.slots, list_of(state, tokens[uint64(min(p + FAR, last))], 0))
+    slot = index.slots[list_of(state, tokens[uint64(min(p + NEAR, last))], 0)]
+    if slot.capacity > 0:
+        prefetch(index.pool, int64(slot.rest) + slot.size - 1)
 
 
-@jit
-def prefetch_lists(state: Any, index: Index, tokens: Any, start: int, end: int) -> None:
-    for p in range(start, end):
-        slot = index.slots[list_of(state, tokens[p], 0)]
-        if slot.capacity > 0:
-            prefetch(index.pool, int64(slot.rest) + slot.size - 1)
-
-
-@jit
+@part
 def insert_set(
     state: Any,
     window: Window,
     index: Index,
     stock: Stock,
+    spare: Stock,
     probe: Probe,
     time: int,
     side: int,
@@ -150,50 +164,66 @@ def insert_set(
     first: int,
     length: int,
 ) -> int:
-    """Let one set arrive (insert). Everything that needs room is asked for before anything but expiry is done."""
-    code = move_index_time(state, window, stock, time)
-    if code != DONE:
-        return code
+    """Let one set arrive (insert). What needs room is asked for before anything is changed that must not be done twice."""
+    if state.stage == EXPIRE:
+        code = move_index_time(state, window, stock, time)
+        if code != DONE:
+            return code
+        state.stage = FILL_SPARE
+        state.steps = part_of_completion(state, window, stock, spare)
+        if state.steps > 0:
+            return COMPLETE_PART
     code = room_for_set(state, window, length)
     if code != DONE:
         return code
     other_side = state.streams - 1 - side
     signature = int64(0)
     room = state.pool_end
+    start = start_in_arena(state, window, length)
+    front = start & int64(window.arena.size - 1)
+    back = front + length
     for p in range(length):
-        token = tokens[first + p]
-        probe.list_newest[p] = index.slots[list_of(state, token, other_side)].newest
+        prefetch_lists(state, index, tokens, first + p)
+        token = tokens[uint64(first + p)]
+        slot = index.slots[list_of(state, token, other_side)]
+        probe.list_newest[uint64(p)] = slot.newest
+        is_rare = slot.size <= RARE
+        window.arena[uint64(pick(is_rare, front, back - 1))] = token
+        front = pick(is_rare, front + 1, front)
+        back = pick(is_rare, back, back - 1)
         room += room_for_append(index.slots[list_of(state, token, side)])
         signature |= signature_bit(token)
     if room > index.pool.size:
         state.needed = room
         return GROW_POOL
-    write_set(state, window, time, side, signature, group_of_next(state, window, time), tokens, first, length)
+    write_set(state, window, time, side, signature, group_of_next(state, window, time), start, length)
     if length > 0 and state.oldest < state.next:
-        code = insert_candidates(state, window, index, stock, probe, tokens, first, length, other_side, signature)
+        if state.stage == FILL_SPARE and state.completing:
+            code = insert_candidates(state, first, length, other_side, signature)
+            if code != DONE:
+                return code
+        state.stage = FILL_STOCK
+        code = insert_candidates(state, first, length, other_side, signature)
         if code != DONE:
             return code
+    state.stage = EXPIRE
+    at = start & int64(window.arena.size - 1)
     for p in range(length):
-        append_to_list(state, index, list_of(state, tokens[first + p], side), state.next)
-    state.arena_end = start_in_arena(state, window, length) + length
+        append_to_list(state, index, list_of(state, window.arena[uint64(at + p)], side), state.next)
+    state.arena_end = start + length
     state.next += 1
     return DONE
 
 
-@jit
-def insert_candidates(
-    state: Any,
-    window: Window,
-    index: Index,
-    stock: Stock,
-    probe: Probe,
-    tokens: Any,
-    first: int,
-    length: int,
-    side: int,
-    signature: int,
-) -> int:
-    """Find the candidates of the arriving set and put them into the stock."""
+@apart
+def insert_candidates(state: Any, first: int, length: int, side: int, signature: int) -> int:
+    """Find the candidates of the arriving set and put them into the stock, or into the spare one."""
+    window = window_of(state)
+    index = index_of(state)
+    probe = probe_of(state)
+    is_spare = state.stage == FILL_SPARE
+    stock = spare_of(state) if is_spare else stock_of(state)
+    tokens = array_at(state.batch_tokens, state.batch_tokens_size, np.int32)
     numbers = stock.numbers[0]
     pre_candidates, verified = state.pre_candidates, state.verified
     touched = scan_lists(state, window, index, stock, probe, tokens, first, length, side)
@@ -201,7 +231,8 @@ def insert_candidates(
         return DONE
     if numbers.pending + touched >= stock.pending.size:
         forget(window, probe, touched)
-        return again(state, pre_candidates, verified, numbers.pending + touched + 1, GROW_PENDING)
+        code = GROW_SPARE_PENDING if is_spare else GROW_PENDING
+        return again(state, pre_candidates, verified, numbers.pending + touched + 1, code)
     mark_tokens(probe.membership, tokens, first, length)
     count = find_candidates(state, window, stock, probe, length, signature, touched)
     unmark_tokens(probe.membership, tokens, first, length)
@@ -209,21 +240,23 @@ def insert_candidates(
         return DONE
     waiting = numbers.pending + count
     if numbers.size + waiting > stock.pairs.size:
-        return again(state, pre_candidates, verified, numbers.size + waiting, GROW_STOCK)
-    if state.tracking and changes_top(state, stock, count):
+        return again(state, pre_candidates, verified, numbers.size + waiting, GROW_SPARE if is_spare else GROW_STOCK)
+    if state.tracking and not is_spare and changes_top(state, stock, count):
         if state.feed_end + 2 * count > state.feed_size:
             return again(state, pre_candidates, verified, state.feed_end + 2 * count, GROW_FEED)
         numbers.pending = waiting
         settle_noting(state, window, stock)
+        raise_floor(state, window, stock)
     else:
         numbers.pending = waiting
         if waiting >= max(PENDING_LEAST, numbers.size // PENDING_SHARE):
             settle(stock, state.k, state.oldest)
+            raise_floor(state, window, stock)
     state.candidate_count += count
     return DONE
 
 
-@jit
+@apart
 def settle_noting(state: Any, window: Window, stock: Stock) -> None:
     """Settle and note what the arriving set changes."""
     size = draft_s(stock, state.oldest)
@@ -248,6 +281,7 @@ def insert_sets(memory: Any) -> int:
     window = window_of(state)
     index = index_of(state)
     stock = stock_of(state)
+    spare = spare_of(state)
     probe = probe_of(state)
     times = array_at(state.batch_times, state.batch_times_size, np.int64)
     sides = array_at(state.batch_sides, state.batch_sides_size, np.int8)
@@ -256,13 +290,9 @@ def insert_sets(memory: Any) -> int:
     end = int64(offsets.size - 1)
     while state.batch_at < end:
         i = state.batch_at
-        if i + 3 < end:
-            prefetch_set(state, index, tokens, offsets[i + 3], offsets[i + 4])
-        if i + 1 < end:
-            prefetch_lists(state, index, tokens, offsets[i + 1], offsets[i + 2])
         side = int64(sides[i]) if sides.size > 0 else 0
         first = offsets[i]
-        code = insert_set(state, window, index, stock, probe, times[i], side, tokens, first, offsets[i + 1] - first)
+        code = insert_set(state, window, index, stock, spare, probe, times[i], side, tokens, first, offsets[i + 1] - first)
         if code != DONE:
             return code
         state.batch_at += 1
@@ -290,6 +320,11 @@ def rebase(memory: Any) -> None:
     settle(stock, state.k, state.oldest)
     rebase_lists(state, index_of(state), state.tokens * state.streams, shift)
     rebase_pairs(stock, shift)
+    spare = spare_of(state)
+    settle(spare, state.k, state.oldest)
+    rebase_pairs(spare, shift)
+    spare.numbers[0].first -= shift
+    state.horizon -= shift
     for number in range(state.oldest, state.next):
         record = window.ring[place(window, number)]
         record.group -= shift
@@ -307,7 +342,17 @@ def settle_stock(memory: Any) -> int:
     numbers = stock.numbers[0]
     if numbers.pending > 0 or (numbers.size > 0 and stock.ends[0] < state.oldest):
         settle(stock, state.k, state.oldest)
+        raise_floor(state, window_of(state), stock)
     return numbers.size
+
+
+@kernel
+def settle_spare(memory: Any) -> int:
+    """Settle the spare stock. Returns its size."""
+    state = state_of(memory)
+    spare = spare_of(state)
+    settle(spare, state.k, state.oldest)
+    return spare.numbers[0].size
 
 
 @kernel

@@ -16,12 +16,12 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
-from swoop.engine._jit import array_at, count_ones, int64, jit, uint64
-from swoop.engine.index import Index, list_of
+from swoop.engine._jit import apart, array_at, count_ones, int64, jit, uint64
+from swoop.engine.index import Index, index_of, list_of
 from swoop.engine.rank import above, key, min_overlap, reaches_only, remainder, upper_bound
 from swoop.engine.sorting import sort
 from swoop.engine.stock import Stock, at_least, ending_before
-from swoop.engine.window import Window, place
+from swoop.engine.window import Window, place, window_of
 
 _LOW = (1 << 32) - 1
 _SHORT = 2  # to visit a list as short as this costs less than to find out from where on it is worth it
@@ -56,15 +56,17 @@ def signature_bit(token: int) -> int:
 @jit
 def worth_from(state: Any, window: Window, stock: Stock, length: int, position: int) -> int:
     """The arrival number from which on the list at this position can hold a relevant set (cropping)."""
+    numbers = stock.numbers[0]
     bound = upper_bound(state, length, position)
-    if bound <= state.threshold:
+    if bound <= numbers.threshold:
         return state.next
+    oldest = max(state.oldest, numbers.first)
     count = at_least(stock, bound, remainder(state, length, length - position, length - position, bound))
     if count < state.k:
-        return state.oldest
+        return oldest
     group = int64(stock.ends[count - state.k])
-    if group < state.oldest:
-        return state.oldest
+    if group < oldest:
+        return oldest
     return int64(window.ring[place(window, group)].group_last) + 1
 
 
@@ -92,23 +94,30 @@ def visit_list(state: Any, window: Window, index: Index, probe: Probe, at: int, 
     if slot.newest < start:
         return touched
     touched = touch(window, probe, int64(slot.newest), touched)
-    if slot.capacity == 0:
-        if slot.size == 2 and slot.rest >= start:
-            touched = touch(window, probe, int64(slot.rest), touched)
-            state.pre_candidates += 1
+    if slot.capacity > 0:
+        return visit_segment(state, int64(slot.rest), int64(slot.rest) + slot.size - 2, start, touched)
+    if slot.size == 2 and slot.rest >= start:
+        touched = touch(window, probe, int64(slot.rest), touched)
         state.pre_candidates += 1
-        return touched
-    first = int64(slot.rest)
-    newest = first + slot.size - 2
-    p = newest
+    state.pre_candidates += 1
+    return touched
+
+
+@apart
+def visit_segment(state: Any, first: int, last: int, start: int, touched: int) -> int:
+    """Count the sets of a segment likewise. Apart, so that its loop has the registers for itself."""
+    window = window_of(state)
+    pool = index_of(state).pool
+    probe = probe_of(state)
+    p = last
     limit = np.int32(start)
     while p >= first:
-        number = index.pool[uint64(p)]
+        number = pool[uint64(p)]
         if number < limit:
             break
         touched = touch(window, probe, int64(number), touched)
         p -= 1
-    state.pre_candidates += newest - p + 1
+    state.pre_candidates += last - p + 1
     return touched
 
 
@@ -127,7 +136,7 @@ def scan_lists(
         if cropped == position:
             break
         for p in range(position, cropped):
-            probe.list_from[p] = start
+            probe.list_from[uint64(p)] = start
         position = cropped
         if position == length:
             return 0
@@ -136,37 +145,37 @@ def scan_lists(
         return 0
     left = 0
     for p in range(length):
-        if probe.list_newest[p] >= start:
-            at = list_of(state, tokens[first + p], side)
-            probe.list_order[left] = (int64(index.slots[at].size) << 32) | p
+        if probe.list_newest[uint64(p)] >= start:
+            at = list_of(state, tokens[uint64(first + p)], side)
+            probe.list_order[uint64(left)] = (int64(index.slots[at].size) << 32) | p
             left += 1
     sort(probe.list_order, 0, left, 32, stock.room)
     touched = 0
     for q in range(left):
-        if q > 0 and (probe.list_order[q] >> 32) > _SHORT:
+        if q > 0 and (probe.list_order[uint64(q)] >> 32) > _SHORT:
             start = worth_from(state, window, stock, length, position)
             if start >= state.next:
                 break
-        probe.list_from[position] = start
+        probe.list_from[uint64(position)] = start
         position += 1
-        at = list_of(state, tokens[first + (probe.list_order[q] & _LOW)], side)
+        at = list_of(state, tokens[uint64(first + (probe.list_order[uint64(q)] & _LOW))], side)
         touched = visit_list(state, window, index, probe, at, start, touched)
     for p in range(position, length):
-        probe.list_from[p] = state.next
+        probe.list_from[uint64(p)] = state.next
     return touched
 
 
 @jit
 def mark_tokens(membership: Any, tokens: Any, first: int, length: int) -> None:
     for p in range(first, first + length):
-        token = int64(tokens[p])
+        token = int64(tokens[uint64(p)])
         membership[uint64(token >> 6)] |= int64(1) << (token & 63)
 
 
 @jit
 def unmark_tokens(membership: Any, tokens: Any, first: int, length: int) -> None:
     for p in range(first, first + length):
-        membership[uint64(int64(tokens[p]) >> 6)] = 0
+        membership[uint64(int64(tokens[uint64(p)]) >> 6)] = 0
 
 
 @jit
@@ -198,11 +207,11 @@ def find_candidates(
 ) -> int:
     """Verify the sets met, with the new set's tokens marked. Candidates go behind the pending pairs; returns how many."""
     arena_mask = int64(window.arena.size - 1)
-    last = stock.numbers[0].size
+    last, threshold = stock.numbers[0].size, stock.numbers[0].threshold
     visited = length  # at how many positions the set at hand was within the visited part
     count = 0
     for t in range(touched):
-        number = int64(probe.touched[t])
+        number = int64(probe.touched[uint64(t)])
         tally = window.tally[place(window, number)]
         overlap, size = int64(tally.seen), int64(tally.length)
         tally.seen = 0
@@ -219,10 +228,13 @@ def find_candidates(
             most = min(most, length - count_ones(signature & ~other), size - count_ones(other & ~signature))
             if reaches_only(state, length, size, most, visited):
                 continue
-        lower, lower_remainder = state.threshold, np.inf
+        if not above(state, length, size, most, threshold, np.inf):
+            continue
+        lower, lower_remainder = threshold, np.inf
         rank = state.k - 1 + ending_before(stock, record.group)
         if rank < last:
-            lower, lower_remainder = stock.pairs[rank].key, stock.pairs[rank].remainder
+            best = stock.pairs[uint64(rank)]
+            lower, lower_remainder = best.key, best.remainder
         if visited < length:
             if not above(state, length, size, most, lower, lower_remainder):
                 continue
@@ -234,7 +246,7 @@ def find_candidates(
         elif not above(state, length, size, overlap, lower, lower_remainder):
             continue
         value = key(state, length, size, overlap)
-        candidate = stock.pending[stock.numbers[0].pending + count]
+        candidate = stock.pending[uint64(stock.numbers[0].pending + count)]
         candidate.key = value
         candidate.remainder = remainder(state, length, size, overlap, value)
         candidate.newer = state.next

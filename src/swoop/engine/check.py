@@ -89,23 +89,36 @@ def _check_vocabulary(engine: Engine, sets: dict[int, list[int]]) -> None:
 
 
 def _check_stock(engine: Engine, sets: dict[int, list[int]]) -> None:
-    """The stock against the pairs of the window, in both orders, and its alignment."""
+    """The stock, and the spare one, against the pairs of the window."""
+    from swoop.engine.arrival import settle_spare
+
+    everything = _all_pairs(engine, sets)
     size = engine.stock_size
-    state, arrays, settings = engine._state, engine._arrays, engine.settings
-    pairs = arrays["pairs"][:size]
-    found = [tuple(pair.tolist()) for pair in pairs]
-    expected = _relevant(_all_pairs(engine, sets), int(state["k"]))
-    assert [(p[0], p[2], p[3], p[4], p[5]) for p in found] == expected, "the stock is not the minimal stock"
+    _check_orders(engine, everything, "stock", "", size)
+    assert engine.floor is None or size >= engine.settings.k, "there is a floor, and fewer than k pairs"
+    if engine._state["completing"]:
+        first = int(engine._arrays["spare"]["first"][0])
+        covered = [pair for pair in everything if pair[2] >= first]
+        _check_orders(engine, covered, "spare", "spare_", int(settle_spare(engine._memory)))
+
+
+def _check_orders(engine: Engine, everything: list[Any], name: str, prefix: str, size: int) -> None:
+    """A stock holds the pairs above its floor that fewer than k others dominate, in both orders, and they are aligned."""
+    arrays, k = engine._arrays, engine.settings.k
+    found = [tuple(pair.tolist()) for pair in arrays[prefix + "pairs"][:size]]
+    threshold = float(arrays[name]["threshold"][0])
+    expected = _relevant([pair for pair in everything if pair[0] > threshold], k)
+    assert [(p[0], p[2], p[3], p[4], p[5]) for p in found] == expected, f"the {name} is not the minimal stock above its floor"
     order = [(-key, -remainder, -group, newer, older) for key, remainder, newer, older, group, _ in found]
     assert order == sorted(order), "S is not in order"
-    ranks = arrays["ranks"][:size].tolist()
-    ends = arrays["ends"][:size].tolist()
+    ranks = arrays[prefix + "ranks"][:size].tolist()
+    ends = arrays[prefix + "ends"][:size].tolist()
     assert sorted(ranks) == list(range(size)), "E does not hold each pair once"
     assert ends == [found[rank][4] for rank in ranks]
     assert [(end, -rank) for end, rank in zip(ends, ranks, strict=True)] == sorted(
         (end, -rank) for end, rank in zip(ends, ranks, strict=True)
     ), "E is not in order"
-    assert all(rank <= e + settings.k - 1 for e, rank in enumerate(ranks)), "S and E are not aligned"
+    assert all(rank <= e + k - 1 for e, rank in enumerate(ranks)), "S and E are not aligned"
 
 
 def _all_pairs(engine: Engine, sets: dict[int, list[int]]) -> list[Any]:

@@ -15,16 +15,19 @@ import numpy as np
 
 from swoop.engine import state as st
 from swoop.engine.arrival import advance, drop_repeated, insert_sets, read_top, rebase, settle_stock
+from swoop.engine.floor import complete
 from swoop.engine.index import SIZES
+from swoop.engine.memory import enlarge
 from swoop.engine.tokens import BYTES, INTEGER, STRING, Tokens
 from swoop.engine.vocabulary import HEADER, intern_integers, intern_texts, move_texts, recycle
 from swoop.engine.window import move_sets
 from swoop.errors import CapacityExceeded, InvalidType
 
-CHUNK_SETS = 1024
-CHUNK_TOKENS = 1 << 14
+CHUNK_SETS = 2048
+CHUNK_TOKENS = 1 << 15
 RECYCLE_STEP = 1 << 16  # token numbers given out, at least, between two recyclings
 LAST_NUMBER = 2**31 - 2**20
+PART = 128  # sets that a completion covers at a time, at least
 COUNTERS = ("pre_candidates", "verified", "candidate_count")
 
 _AT = {name: st.STATE.fields[name][1] // 8 for name in st.STATE.names or ()}  # type: ignore[index]
@@ -32,7 +35,10 @@ _AT = {name: st.STATE.fields[name][1] // 8 for name in st.STATE.names or ()}  # 
 _BY_RING = ("ring", "tally", "side", "touched")
 _BY_SET = ("list_newest", "list_order", "list_from")
 _BY_PENDING = ("pending", "pending_ends")
-_BY_STOCK = ("pairs", "ends", "ranks", "draft", "draft_ends", "draft_ranks", "moved")
+_BY_STOCK = ("pairs", "ends", "ranks")
+_BY_SPARE_PENDING = ("spare_pending", "spare_pending_ends")
+_BY_SPARE = ("spare_pairs", "spare_ends", "spare_ranks")
+_BY_DRAFT = ("draft", "draft_ends", "draft_ranks", "moved")
 
 
 @dataclass(frozen=True)
@@ -46,11 +52,12 @@ class Settings:
     threshold: float = -np.inf
     streams: int = 1
     tracking: bool = False
+    floor: bool = True
 
 
 @dataclass(frozen=True)
 class Contents:
-    """The sets of a window, oldest first: all that the state of an engine depends on."""
+    """The sets of a window, oldest first: all that what an engine says depends on."""
 
     first: int
     times: np.ndarray
@@ -97,7 +104,10 @@ class Engine:
         state["duration"] = settings.duration
         state["kind"] = settings.kind
         state["function"] = settings.function
-        state["threshold"] = settings.threshold
+        state["lowest"] = settings.threshold
+        state["outlook"] = _outlook(settings)
+        state["part"] = PART
+        state["entering"] = -1
         state["streams"] = settings.streams
         state["tracking"] = settings.tracking
         state["seed"] = self._seed
@@ -109,7 +119,7 @@ class Engine:
         self._spare_tokens = self._spare_bytes = 0  # room for tokens that is known to be there
         for name in st.ARRAYS:
             self._replace(name, np.zeros(0, st.ARRAYS[name]))
-        for name in (*_BY_RING, *_BY_PENDING):
+        for name in (*_BY_RING, *_BY_PENDING, *_BY_SPARE_PENDING):
             self._resize(name, 1024)
         for name in _BY_SET:
             self._resize(name, 64)
@@ -120,8 +130,10 @@ class Engine:
         self._resize("pool", 1 << 12)
         self._replace("free_segments", np.full(SIZES, -1, np.int32))
         self._resize("table", 1 << 10)
-        self._resize("stock", 1)
-        for name in _BY_STOCK:
+        for name in ("stock", "spare"):
+            self._resize(name, 1)
+            self._arrays[name]["threshold"] = settings.threshold
+        for name in (*_BY_STOCK, *_BY_SPARE, *_BY_DRAFT):
             self._resize(name, 256)
         if settings.tracking:
             self._resize("feed", 256)
@@ -135,21 +147,27 @@ class Engine:
 
     def _resize(self, name: str, size: int) -> None:
         """Make an array longer, keeping what is in it."""
-        old = self._arrays[name]
-        new = np.zeros(size, st.ARRAYS[name])
-        new[: old.size] = old
-        self._replace(name, new)
+        enlarge(self._arrays, name, size, st.ARRAYS[name])
+        self._replace(name, self._arrays[name])
 
     def _run(self, kernel: Callable[..., int], *arguments: int) -> None:
-        """Call a kernel until it is done, giving it the room that it asks for."""
-        while True:
-            code = kernel(self._memory, *arguments)
-            if code == st.DONE:
-                return
-            if code == st.SHRINK:
-                self.shrink()
-                return
-            self._grow(code, int(self._state["needed"]))
+        """Call a kernel until it is done, giving it what it asks for."""
+        try:
+            while (code := kernel(self._memory, *arguments)) != st.DONE:
+                if code == st.SHRINK:
+                    self.shrink()
+                    return
+                if code in (st.COMPLETE, st.COMPLETE_PART):
+                    if code == st.COMPLETE:
+                        self._state["steps"] = -1  # all
+                    self._run(complete)
+                else:
+                    self._grow(code, int(self._state["needed"]))
+        except BaseException:  # an arrival that is given up; only the spare stock may know of it
+            if self._state["stage"] == st.FILL_STOCK:
+                self._state["completing"] = 0
+            self._state["stage"] = st.EXPIRE
+            raise
 
     def _grow(self, code: int, needed: int) -> None:
         if code == st.GROW_RING:
@@ -164,13 +182,14 @@ class Engine:
             for name in _BY_SET:
                 self._resize(name, needed + needed // 4)
             self._make_sort_room(needed + needed // 4)
-        elif code == st.GROW_PENDING:
-            for name in _BY_PENDING:
+        elif code in (st.GROW_PENDING, st.GROW_SPARE_PENDING):
+            for name in _BY_PENDING if code == st.GROW_PENDING else _BY_SPARE_PENDING:
                 self._resize(name, 2 * needed)
             self._make_sort_room(2 * needed)
-        elif code == st.GROW_STOCK:
-            for name in _BY_STOCK:
-                self._resize(name, needed + needed // 2)
+        elif code in (st.GROW_STOCK, st.GROW_SPARE):  # the spare stock will take the place of the other
+            for name in (*_BY_STOCK, *_BY_SPARE, *_BY_DRAFT):
+                if self._arrays[name].size < needed:
+                    self._resize(name, needed + needed // 2)
         elif code == st.GROW_FEED:
             self._resize("feed", 2 * needed)
         else:
@@ -202,7 +221,7 @@ class Engine:
         has_texts = text_bytes > 0 or texts_end > 0
         if (
             used + tokens > max(self._recycle_at, 2 * tokens)
-            or 10 * (used + tokens) > 7 * self._arrays["table"].size
+            or 2 * (used + tokens) > self._arrays["table"].size
             or texts_end + text_bytes > self._arrays["texts"].size
         ):
             self._recycle(tokens, text_bytes)
@@ -228,8 +247,8 @@ class Engine:
         table = self._arrays["table"]
         table[:] = 0
         held = recycle(self._memory)
-        self._recycle_at = held + max(held, RECYCLE_STEP)
-        size = _power_of_two(max(1024, (min(self._recycle_at, 4 * (held + tokens)) + tokens) * 10 // 7 + 1))
+        self._recycle_at = held + max(2 * held, RECYCLE_STEP)
+        size = _power_of_two(max(1024, (min(self._recycle_at, 4 * (held + tokens)) + tokens) * 2 + 1))
         if size != table.size:
             self._replace("table", np.zeros(size, np.int64))
             recycle(self._memory)
@@ -365,6 +384,12 @@ class Engine:
         return int(settle_stock(self._memory))
 
     @property
+    def floor(self) -> float | None:
+        """The lowest key that the stock holds; None if there is no floor."""
+        threshold = float(self._arrays["stock"]["threshold"][0])
+        return None if threshold == self.settings.threshold else float(np.nextafter(threshold, np.inf))
+
+    @property
     def vocabulary_size(self) -> int:
         return int(self._state["tokens"] - self._state["free_token_count"])
 
@@ -444,7 +469,7 @@ class Engine:
         )
 
     def restore(self, contents: Contents, now: int) -> None:
-        """Begin anew with a given window. The state of an engine is a function of it, so letting its sets arrive is enough.
+        """Begin anew with a given window. What an engine says is a function of it, so letting its sets arrive is enough.
 
         The new state is complete before it takes the place of the old one.
         """
@@ -464,12 +489,20 @@ class Engine:
         self._move_window(self._arrays["ring"].size, self._arrays["arena"].size)
         self._recycle(0, 1)
         rebase(self._memory)
+        complete(self._memory)
 
     def shrink(self) -> None:
         """Go on in arrays that fit the window as it is now. O(window)."""
         counters = self.counters
         self.restore(self.contents(), self.now)
         self.counters = counters
+
+
+def _outlook(settings: Settings) -> int:
+    """For how long a floor is to last: measured best; flat around it."""
+    if not settings.floor:
+        return -1
+    return settings.duration // 2 if settings.k < 100 else settings.duration * 3 // 10
 
 
 def _power_of_two(size: int) -> int:

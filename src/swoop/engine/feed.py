@@ -72,8 +72,13 @@ def ending_next(stock: Stock) -> int:
 
 @jit
 def note_expiry(state: Any, window: Window, stock: Stock, time: int, count: int) -> None:
-    """Note what happens when the next ``count`` pairs, which end together, expire."""
+    """Note that the next ``count`` pairs, which end together, expire."""
     for e in range(count):
         note(state, window, time, EXPIRED, stock.pairs[stock.ranks[e]])
-    for rank in range(state.k, min(state.k + count, stock.numbers[0].size)):
-        note(state, window, time, ENTER, stock.pairs[rank])
+
+
+@jit
+def note_entering(state: Any, window: Window, stock: Stock, first: int) -> None:
+    """Note that the pairs from a rank on come into the top-k now, because others expired."""
+    for rank in range(first, min(state.k, stock.numbers[0].size)):
+        note(state, window, state.now, ENTER, stock.pairs[rank])

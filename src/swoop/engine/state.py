@@ -16,7 +16,25 @@ import numpy as np
 
 from swoop.engine._jit import array_at, jit
 
-DONE, GROW_RING, GROW_ARENA, GROW_POOL, GROW_SET, GROW_PENDING, GROW_STOCK, GROW_FEED, REBASE, SHRINK = range(10)
+(
+    DONE,
+    GROW_RING,
+    GROW_ARENA,
+    GROW_POOL,
+    GROW_SET,
+    GROW_PENDING,
+    GROW_STOCK,
+    GROW_SPARE_PENDING,
+    GROW_SPARE,
+    GROW_FEED,
+    REBASE,
+    SHRINK,
+    COMPLETE,
+    COMPLETE_PART,
+) = range(14)
+
+EXPIRE, FILL_SPARE, FILL_STOCK = range(3)
+"""The stages of an arrival: expiry and its part of a completion; its pairs in the spare stock; its pairs in the stock."""
 
 RING = np.dtype([("time", "i8"), ("signature", "i8"), ("start", "i8"), ("group", "i4"), ("group_last", "i4")], align=True)
 """A set in the window. ``start``: of its tokens in the arena. ``group``: arrival number of the first set with the same time;
@@ -49,8 +67,9 @@ CHANGE = np.dtype(
 )
 """A row of the change feed, with arrival numbers counted from the beginning of the stream."""
 
-STOCK = np.dtype([("size", "i8"), ("pending", "i8")])
-"""The numbers of a stock: settled and pending pairs."""
+STOCK = np.dtype([("size", "i8"), ("pending", "i8"), ("first", "i8"), ("threshold", "f8")])
+"""The numbers of a stock: settled and pending pairs; the arrival number from which on it knows the pairs of older sets; and the
+largest key that is too small for it."""
 
 ARRAYS: dict[str, np.dtype[Any]] = {
     # vocabulary
@@ -84,6 +103,12 @@ ARRAYS: dict[str, np.dtype[Any]] = {
     "ranks": np.dtype("i4"),
     "pending": PAIR,
     "pending_ends": np.dtype("i8"),
+    "spare": STOCK,
+    "spare_pairs": PAIR,
+    "spare_ends": np.dtype("i4"),
+    "spare_ranks": np.dtype("i4"),
+    "spare_pending": PAIR,
+    "spare_pending_ends": np.dtype("i8"),
     "draft": PAIR,
     "draft_ends": np.dtype("i4"),
     "draft_ranks": np.dtype("i4"),
@@ -105,7 +130,14 @@ NUMBERS: dict[str, str] = {
     "duration": "i8",  # of the window; 0: unbounded
     "kind": "i8",  # of the similarity
     "function": "i8",  # address of a user-defined similarity
-    "threshold": "f8",  # the largest key that is too small for min_similarity
+    "lowest": "f8",  # the largest key that is too small for min_similarity
+    "outlook": "i8",  # for how long a floor is to last; -1: there is no floor
+    "horizon": "i8",  # arrival number of the first set that is valid after the outlook
+    "completing": "i8",  # whether the spare stock is being filled
+    "part": "i8",  # how many steps of a completion are done at a time, at least
+    "steps": "i8",  # of the completion that are to be done now
+    "stage": "i8",  # what the arrival is to do next
+    "entering": "i8",  # rank from which on pairs enter the top-k in place of expired ones; -1: none do
     "streams": "i8",  # 1: self join, 2: two streams
     "tracking": "i8",  # whether the change feed is on
     "seed": "i8",  # of the vocabulary's hash

@@ -17,7 +17,7 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
-from swoop.engine._jit import array_at, int64, jit, pick, uint64
+from swoop.engine._jit import apart, array_at, int64, jit, pick, uint64
 from swoop.engine.sorting import SortRoom, sort, sort_room_of
 from swoop.engine.state import PAIR, STOCK
 
@@ -49,6 +49,24 @@ def stock_of(state: Any) -> Stock:
         array_at(state.ranks, state.ranks_size, np.int32),
         array_at(state.pending, state.pending_size, PAIR),
         array_at(state.pending_ends, state.pending_ends_size, np.int64),
+        array_at(state.draft, state.draft_size, PAIR),
+        array_at(state.draft_ends, state.draft_ends_size, np.int32),
+        array_at(state.draft_ranks, state.draft_ranks_size, np.int32),
+        array_at(state.moved, state.moved_size, np.int32),
+        sort_room_of(state),
+    )
+
+
+@jit
+def spare_of(state: Any) -> Stock:
+    """The spare stock. It shares the room to work in."""
+    return Stock(
+        array_at(state.spare, state.spare_size, STOCK),
+        array_at(state.spare_pairs, state.spare_pairs_size, PAIR),
+        array_at(state.spare_ends, state.spare_ends_size, np.int32),
+        array_at(state.spare_ranks, state.spare_ranks_size, np.int32),
+        array_at(state.spare_pending, state.spare_pending_size, PAIR),
+        array_at(state.spare_pending_ends, state.spare_pending_ends_size, np.int64),
         array_at(state.draft, state.draft_size, PAIR),
         array_at(state.draft_ends, state.draft_ends_size, np.int32),
         array_at(state.draft_ranks, state.draft_ranks_size, np.int32),
@@ -246,7 +264,7 @@ def adopt_draft(stock: Stock, size: int, struck: int) -> None:
     numbers.pending = 0
 
 
-@jit
+@apart
 def settle(stock: Stock, k: int, oldest: int) -> None:
     """Insert the pending pairs, remove what they render irrelevant and what ends before group ``oldest`` (Algorithm 3).
 

@@ -15,7 +15,7 @@ from swoop.engine._jit import array_at, int64, jit, kernel, prefetch, uint64
 from swoop.engine.state import SLOT, state_of
 
 HEADER = 5  # bytes before a text: four of its length, one of its kind
-_AHEAD = 24  # tokens between a prefetch and its use
+_AHEAD = 12  # tokens between a prefetch and its use
 
 _LOW = (1 << 32) - 1
 
@@ -77,14 +77,16 @@ def intern_integers(memory: Any) -> None:
     has_texts = token_text.size > 0
     seed = state.seed
     for p in range(keys.size):
+        if p + 2 * _AHEAD < keys.size:
+            prefetch(table, mix(keys[p + 2 * _AHEAD], seed) & mask)
         if p + _AHEAD < keys.size:
-            prefetch(table, mix(keys[p + _AHEAD], seed) & mask)
+            prefetch(token_key, (table[uint64(mix(keys[p + _AHEAD], seed) & mask)] & _LOW) - 1)
         token = keys[p]
         hashed = mix(token, seed)
         tag = hashed & ~_LOW
         at = hashed & mask
         while True:
-            entry = table[at]
+            entry = table[uint64(at)]
             if entry == 0:
                 number = new_number(state, vocabulary)
                 token_key[number] = token
@@ -94,7 +96,7 @@ def intern_integers(memory: Any) -> None:
                 break
             if (entry & ~_LOW) == tag:
                 number = (entry & _LOW) - 1
-                if token_key[number] == token and (not has_texts or token_text[number] < 0):
+                if token_key[uint64(number)] == token and (not has_texts or token_text[number] < 0):
                     break
             at = (at + 1) & mask
         numbers[p] = number
@@ -175,6 +177,13 @@ def is_held(state: Any, slots: Any, number: int) -> bool:
     return False
 
 
+@jit
+def hash_of(state: Any, vocabulary: Vocabulary, number: int) -> int:
+    """The hash of a token in the table: that of a text is its key."""
+    is_text = vocabulary.token_text.size > 0 and vocabulary.token_text[number] >= 0
+    return vocabulary.token_key[number] if is_text else mix(vocabulary.token_key[number], state.seed)
+
+
 @kernel
 def recycle(memory: Any) -> int:
     """Enter the tokens that valid sets hold into the cleared table and free the numbers of the others.
@@ -184,12 +193,14 @@ def recycle(memory: Any) -> int:
     state = state_of(memory)
     vocabulary = vocabulary_of(state)
     slots = array_at(state.slots, state.slots_size, SLOT)
-    table, token_key, token_text = vocabulary.table, vocabulary.token_key, vocabulary.token_text
+    table, token_text = vocabulary.table, vocabulary.token_text
     mask = int64(table.size - 1)
     has_texts = token_text.size > 0
     held = 0
     state.free_token_count = 0
     for number in range(state.tokens - 1, -1, -1):
+        if number >= _AHEAD:
+            prefetch(table, hash_of(state, vocabulary, number - _AHEAD) & mask)
         if not is_held(state, slots, number):
             vocabulary.free_tokens[state.free_token_count] = number
             state.free_token_count += 1
@@ -197,11 +208,9 @@ def recycle(memory: Any) -> int:
                 token_text[number] = -1
             continue
         held += 1
-        hashed = token_key[number]
-        if not has_texts or token_text[number] < 0:
-            hashed = mix(hashed, state.seed)
+        hashed = hash_of(state, vocabulary, number)
         at = hashed & mask
-        while table[at] != 0:
+        while table[uint64(at)] != 0:
             at = (at + 1) & mask
         table[at] = (hashed & ~_LOW) | (number + 1)
     return held

@@ -71,11 +71,8 @@ def group_of_next(state: Any, window: Window, time: int) -> int:
 
 
 @jit
-def write_set(
-    state: Any, window: Window, time: int, side: int, signature: int, group: int, tokens: Any, first: int, length: int
-) -> None:
-    """Write the set that is arriving behind the newest one. It counts as arrived when ``next`` and ``arena_end`` have moved."""
-    start = start_in_arena(state, window, length)
+def write_set(state: Any, window: Window, time: int, side: int, signature: int, group: int, start: int, length: int) -> None:
+    """Describe the set that is arriving, whose tokens are in the arena. It has arrived when ``next`` and ``arena_end`` move."""
     record = window.ring[place(window, state.next)]
     record.time = time
     record.signature = signature
@@ -84,9 +81,6 @@ def write_set(
     window.ring[place(window, group)].group_last = state.next
     window.tally[place(window, state.next)].length = length
     window.side[place(window, state.next)] = side
-    at = start & (window.arena.size - 1)
-    for p in range(length):
-        window.arena[at + p] = tokens[first + p]
 
 
 @jit

@@ -91,10 +91,12 @@ def make_topk(rows: np.ndarray, ids: Ids, clock: Clock, similarity: Similarity, 
     return TopK(len(found), found.pair_maker(clock, similarity, two_streams), lambda: found.columns(clock, similarity))
 
 
-def make_skyband(stock: np.ndarray, k: int, clock: Clock, similarity: Similarity) -> list[Step]:
+def make_skyband(stock: np.ndarray, floor: float | None, now: int, k: int, clock: Clock, similarity: Similarity) -> list[Step]:
     """The k-th similarity among the pairs that end later, from the last end to the first."""
     unbounded = clock.window.length == 0
     steps: list[Step] = []
+    if floor is not None:
+        steps.append(Step(None if unbounded else clock.result_time(now + clock.window.length), similarity.shown(floor)))
     best: list[float] = []
     for row in np.sort(stock[["end", "key"]], order="end")[::-1]:
         key, end = float(row["key"]), int(row["end"])

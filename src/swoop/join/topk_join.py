@@ -18,7 +18,7 @@ from swoop.pairs import Changes, Explanation, Id, Pair, Step, Stream, TopK
 from swoop.similarity import Similarity, check_min_similarity, find_similarity
 from swoop.times import Clock, Time, find_window
 
-ALGORITHMS = ("swoop",)
+ALGORITHMS = ("swoop", "swoop-minimal")
 NO_SIDES = np.empty(0, np.int8)
 
 
@@ -75,7 +75,7 @@ class TopKJoin:
     track_changes
         Keep a feed of all changes of the top-k for :meth:`changes`.
     algorithm
-        ``"swoop"``.
+        ``"swoop"``, or ``"swoop-minimal"``: with the paper's minimal stock, without a floor. The results are the same.
 
     Notes
     -----
@@ -137,6 +137,7 @@ class TopKJoin:
                 threshold=-np.inf if self.min_similarity is None else self.similarity.largest_key_below(self.min_similarity),
                 streams=2 if self.two_streams else 1,
                 tracking=self.track_changes,
+                floor=self.algorithm == "swoop",
             )
         )
 
@@ -308,19 +309,21 @@ class TopKJoin:
         """How similar a new pair must be to matter, over the time to come: the paper's lower bound, as stairs.
 
         Each step holds from the end of the one before it (the first: from now) until its own. Where fewer than k of the pairs
-        known now are left, there is no bound. O(n log k) with n pairs in the stock.
+        known now are left, the engine's floor is the bound; with ``algorithm="swoop-minimal"`` there is none. O(n log k) with n
+        pairs in the stock.
 
         Examples
         --------
         >>> import swoop
-        >>> join = swoop.TopKJoin(k=1, window=10)
+        >>> join = swoop.TopKJoin(k=1, window=10, algorithm="swoop-minimal")
         >>> for time, text in enumerate(["ab", "ab", "bc"]):
         ...     join.insert(list(text), time)
         >>> join.skyband()
         [Step(until=10, similarity=1.0), Step(until=11, similarity=0.3333333333333333)]
         """
         with self._lock:
-            return make_skyband(self._engine.stock(), self.k, self._clock, self.similarity)
+            stock, floor = self._engine.stock(), self._engine.floor
+            return make_skyband(stock, floor, self._engine.now, self.k, self._clock, self.similarity)
 
     def explain(self, pair: Pair) -> Explanation:
         """What the sets of a pair share and what only one of them has. Both must still be in the window."""
