@@ -19,11 +19,12 @@ import numpy as np
 from swoop.engine._jit import apart, array_at, count_ones, int64, jit, uint64
 from swoop.engine.index import Index, index_of, list_of
 from swoop.engine.rank import above, key, min_overlap, reaches_only, remainder, upper_bound
-from swoop.engine.sorting import sort
+from swoop.engine.sorting import bring_smallest, sort
 from swoop.engine.stock import Stock, at_least, ending_before
 from swoop.engine.window import Window, place, window_of
 
 _LOW = (1 << 32) - 1
+_FEW = 3  # lists that are looked for one by one; for more they are sorted
 _SHORT = 2  # to visit a list as short as this costs less than to find out from where on it is worth it
 
 
@@ -149,11 +150,19 @@ def scan_lists(
             at = list_of(state, tokens[uint64(first + p)], side)
             probe.list_order[uint64(left)] = (int64(index.slots[at].size) << 32) | p
             left += 1
-    sort(probe.list_order, 0, left, 32, stock.room)
+    threshold = stock.numbers[0].threshold
+    is_sorted = upper_bound(state, length, min(position + _FEW, length - 1)) > threshold
+    if is_sorted:
+        sort(probe.list_order, 0, left, 32, stock.room)
     touched = 0
     for q in range(left):
-        if q > 0 and (probe.list_order[uint64(q)] >> 32) > _SHORT:
-            start = worth_from(state, window, stock, length, position)
+        if not is_sorted:
+            bring_smallest(probe.list_order, q, left)
+        if q > 0:
+            if (probe.list_order[uint64(q)] >> 32) > _SHORT:
+                start = worth_from(state, window, stock, length, position)
+            elif upper_bound(state, length, position) <= threshold:
+                start = state.next
             if start >= state.next:
                 break
         probe.list_from[uint64(position)] = start

@@ -6,7 +6,7 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
-from swoop.engine._jit import array_at, int64, jit, uint64
+from swoop.engine._jit import array_at, int64, jit, pick, uint64
 
 _FEW = 32
 _DIGITS = 256
@@ -44,6 +44,18 @@ def sort(values: Any, first: int, size: int, lowest_bit: int, room: SortRoom) ->
     while (largest >> shift) > 0:
         _sort_by_digit(values, first, size, shift, room)
         shift += 8
+
+
+@jit
+def bring_smallest(values: Any, at: int, size: int) -> None:
+    """Bring the smallest of ``values[at:size]`` to ``at``: where only the first few are needed, less work than sorting."""
+    least, place = values[uint64(at)], at
+    for p in range(at + 1, size):
+        value = values[uint64(p)]
+        place = pick(value < least, p, place)
+        least = min(value, least)
+    values[uint64(place)] = values[uint64(at)]
+    values[uint64(at)] = least
 
 
 @jit
