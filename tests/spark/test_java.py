@@ -53,4 +53,34 @@ def test_spark_runs_on_the_java_from_the_package() -> None:
     )
     assert done.returncode == 0, done.stderr
     assert done.stdout.split()[0] == "499500"
-    assert "swoop-java" in done.stdout
+    assert "swoop/java-" in done.stdout or "swoop-java-" in done.stdout
+    assert "incubator" not in done.stderr
+
+
+@pytest.fixture
+def machine(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
+    """A machine with a Java that prints its options."""
+    program = tmp_path / "machine" / "bin" / "java"
+    program.parent.mkdir(parents=True)
+    program.write_text('#!/bin/sh\necho \'version "21.0.1"\' >&2\necho "$@"\n')
+    program.chmod(0o700)
+    monkeypatch.setenv("JAVA_HOME", str(tmp_path / "machine"))
+    monkeypatch.setenv("XDG_CACHE_HOME", str(tmp_path / "cache"))
+    return program
+
+
+def test_the_module_that_java_warns_about_is_left_out(machine: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    home = java.find_java()
+    options = ["-Xmx1g", "--add-modules=jdk.incubator.vector", "-cp", "a b"]
+    done = subprocess.run([f"{home}/bin/java", *options], capture_output=True, text=True, check=True)
+    assert done.stdout == "-Xmx1g -cp a b\n"
+    monkeypatch.setenv("JAVA_HOME", home)  # as in a child of a process that has found it
+    assert java.find_java() == home
+
+
+def test_without_a_folder_of_ones_own(machine: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    (tmp_path / "cache").write_text("not a folder")
+    monkeypatch.setattr("tempfile.tempdir", str(tmp_path))
+    home = Path(java.find_java())
+    assert home.parent == tmp_path
+    assert home.stat().st_mode & 0o077 == 0

@@ -150,13 +150,13 @@ def _numba_cache(warm: bool) -> Finding:
 
 
 def _java() -> Finding:
-    from swoop.spark.java import NoJava, find_java, java_version
+    from swoop.spark.java import NoJava, find_program, java_version
 
     try:
-        home = find_java()
+        program = find_program()
     except NoJava as error:
         return Finding("Java", "missing", "not there", str(error))
-    return Finding("Java", "ok", f"{java_version(Path(home) / 'bin' / 'java')} at {home}")
+    return Finding("Java", "ok", f"{java_version(program)} at {program.parent.parent}")
 
 
 def _spark() -> Finding:

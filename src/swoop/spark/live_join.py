@@ -239,9 +239,7 @@ class LiveJoin:
         self._late.put(state, self._shown(late), since)
         self._put_changes(since)
         if (late.num_rows and not counted.late) or (rejected.num_rows and not counted.rejected):
-            log.warning(
-                "batch %d: %d late rows and %d rejected rows, the first of them", batch, late.num_rows, rejected.num_rows
-            )
+            log.warning("batch %d has the first such rows: %d late, %d rejected", batch, late.num_rows, rejected.num_rows)
         self._done(rows.num_rows, started)
 
     def end(self) -> None:
