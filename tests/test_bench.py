@@ -9,7 +9,7 @@ import numpy as np
 import pytest
 
 from swoop.bench import __main__ as bench
-from swoop.bench import measure
+from swoop.bench import experiments, measure
 from swoop.bench.streams import SHAPES, Stream, generate
 
 
@@ -57,5 +57,37 @@ def test_the_report(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     bench.main()
     text = out.read_text()
     assert "| tweet | 3,000 | 1,000 |" in text
-    assert "bytes per set in the window" in text
+    assert "bytes per set" in text
     assert "cost of the change feed" in text
+
+
+def test_the_paper(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    small = experiments.Scale(600, 200, (20, 60), (1, 5), 0.3)
+    monkeypatch.setattr(bench, "QUICK", small)
+    said: list[str] = []
+    monkeypatch.setattr(bench, "say", said.append)
+    bench.main(["paper", "--folder", str(tmp_path / "out")])
+    page = (tmp_path / "out" / "report.html").read_text()
+    assert page.count("<svg") == 7
+    assert "SWOOP clearly outperforms all other approaches." in page
+    assert "not looked at" in page  # there are no windows of 1,000 sets here
+    assert all((tmp_path / "out" / f"{name}.png").stat().st_size > 1000 for name in ("set-rate", "stock", "dblp"))
+    runs = [line for line in said if "sets/s" in line]
+    assert any(line.startswith(f"{len(runs)}/{len(runs)} ") for line in runs)
+    said.clear()
+    bench.main(["paper", "--folder", str(tmp_path / "out"), "--only", "set-rate"])
+    assert not [line for line in said if "sets/s" in line], "a run that is there is not done again"
+
+
+def test_a_run_over_its_limit_is_kept() -> None:
+    result = experiments.perform(experiments.Run("tweet", 3000, 1000, 10, "base"), 0.01)
+    assert not result.is_complete
+    assert 0 < result.done < 3000
+    assert result.rate > 0
+
+
+def test_latency_is_that_of_a_queue() -> None:
+    seen = experiments.latency(generate("tweet", 2000), 200)
+    assert seen.longest >= seen.longest_processing > 0
+    assert seen.percentiles["p50"] <= seen.percentiles["p99"] <= seen.longest
+    assert seen.longest_queue >= 1

@@ -2,8 +2,10 @@
 
 Examples
 --------
-    swoop bench                        all of it, about a quarter of an hour
+    swoop bench                        how fast Swoop is, about a quarter of an hour
     swoop bench --sets 20000           a quick look
+    swoop bench paper                  the paper's evaluation, small, in two minutes; again: what is missing
+    swoop bench paper --full           at the paper's sizes
     swoop bench --peer ./swoop_paper   in turns with a C++ program
 """
 
@@ -20,6 +22,8 @@ import numba
 import numpy as np
 
 from swoop.bench import measure
+from swoop.bench.evaluation import evaluate
+from swoop.bench.experiments import EXPERIMENTS, FULL, QUICK
 from swoop.bench.streams import SHAPES, Stream, generate
 
 HEADER = """\
@@ -50,6 +54,10 @@ def main(given: list[str] | None = None) -> None:
     parser = argparse.ArgumentParser(
         prog="swoop bench", description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter
     )
+    parser.add_argument("what", nargs="?", choices=["performance", "paper"], default="performance")
+    parser.add_argument("--full", action="store_true", help="the paper's sizes (paper)")
+    parser.add_argument("--only", action="append", choices=list(EXPERIMENTS), help="an experiment; may be repeated (paper)")
+    parser.add_argument("--folder", type=Path, default=Path("evaluation"), help="results and report (paper)")
     parser.add_argument("--sets", type=int, default=300_000, help="sets per stream (enron: a fifteenth)")
     parser.add_argument("--large-k-sets", type=int, default=100_000, help="sets per stream at k = 1000 (enron: a fifth)")
     parser.add_argument("--rounds", type=int, default=3, help="rounds, of which the best counts")
@@ -59,6 +67,10 @@ def main(given: list[str] | None = None) -> None:
     parser.add_argument("--spark-rows", type=int, default=1_000_000, help="rows of the histories on Spark; 0 leaves Spark out")
     parser.add_argument("--out", type=Path, default=Path("docs/performance.md"), help="the report")
     arguments = parser.parse_args(given)
+    if arguments.what == "paper":
+        page = evaluate(arguments.folder, arguments.only or list(EXPERIMENTS), FULL if arguments.full else QUICK, say)
+        say(f"written: {page}")
+        return
 
     with tempfile.TemporaryDirectory() as folder:
         lines = report(arguments, Path(folder))

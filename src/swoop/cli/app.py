@@ -308,6 +308,7 @@ def bench(context: typer.Context) -> None:
     [bold]Examples[/bold]
 
         swoop bench --sets 20000 --spark-rows 0 --out performance.md
+        swoop bench paper
     """
     from swoop.bench.__main__ import main
 

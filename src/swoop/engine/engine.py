@@ -86,6 +86,8 @@ class Engine:
     One arrival costs what its lists and candidates cost; memory is linear in the window (sets and tokens) and in the stock.
     """
 
+    _insert_kernel: Callable[..., int] = staticmethod(insert_sets)
+
     def __init__(self, settings: Settings, first: int = 0) -> None:
         self.settings = settings
         self._seed = secrets.randbits(63)
@@ -338,7 +340,7 @@ class Engine:
             intern_texts(memory)
         memory[_AT["batch_at"]] = 0
         drop_repeated(memory)
-        self._run(insert_sets)
+        self._run(self._insert_kernel)
 
     def insert(self, times: np.ndarray, offsets: np.ndarray, tokens: Tokens, sides: np.ndarray) -> None:
         """Let sets arrive. The n-th has the tokens ``offsets[n]`` to ``offsets[n + 1]``; ``sides`` is empty in a self join."""
@@ -354,7 +356,7 @@ class Engine:
             self._replace("batch_offsets", offsets[start : stop + 1] - offsets[start])
             self._state["batch_at"] = 0
             drop_repeated(self._memory)
-            self._run(insert_sets)
+            self._run(self._insert_kernel)
             start = stop
 
     def advance(self, now: int) -> None:
@@ -473,7 +475,7 @@ class Engine:
 
         The new state is complete before it takes the place of the old one.
         """
-        fresh = Engine(replace(self.settings, tracking=False), contents.first)
+        fresh = self._another(replace(self.settings, tracking=False), contents.first)
         fresh.insert(contents.times, contents.offsets, contents.tokens, contents.sides)
         fresh._state["now"] = now
         if self.settings.tracking:
@@ -483,6 +485,9 @@ class Engine:
         fresh.settings = self.settings
         fresh._state["last_number"] = self._state["last_number"]
         self.__dict__ = fresh.__dict__
+
+    def _another(self, settings: Settings, first: int) -> Engine:
+        return Engine(settings, first)
 
     def warm(self) -> None:
         """Run the kernels that few sets bring about, so that they are compiled."""

@@ -115,6 +115,17 @@ ARRAYS: dict[str, np.dtype[Any]] = {
     "moved": np.dtype("i4"),
     # change feed
     "feed": CHANGE,
+    # room of the baselines
+    "codes": np.dtype("i8"),
+    "heap": np.dtype("i4"),
+    "event_bound": np.dtype("f8"),
+    "event_set": np.dtype("i4"),
+    "event_position": np.dtype("i4"),
+    "heads": np.dtype("i4"),
+    "post_set": np.dtype("i4"),
+    "post_position": np.dtype("i4"),
+    "post_next": np.dtype("i4"),
+    "met": np.dtype("i8"),
     # the batch that is being inserted
     "batch_times": np.dtype("i8"),
     "batch_sides": np.dtype("i1"),
@@ -127,6 +138,7 @@ ARRAYS: dict[str, np.dtype[Any]] = {
 
 NUMBERS: dict[str, str] = {
     "k": "i8",
+    "algorithm": "i8",  # of the baselines; 0: the engine's own
     "duration": "i8",  # of the window; 0: unbounded
     "kind": "i8",  # of the similarity
     "function": "i8",  # address of a user-defined similarity

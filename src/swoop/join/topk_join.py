@@ -10,6 +10,7 @@ from typing import Any, Self
 
 import numpy as np
 
+from swoop.baselines.codes import BASELINES
 from swoop.errors import InvalidArgument, InvalidData, InvalidType, NotInWindow
 from swoop.join.ids import Ids, read_id
 from swoop.join.results import Feed, make_skyband, make_topk
@@ -18,7 +19,7 @@ from swoop.pairs import Changes, Explanation, Id, Pair, Step, Stream, TopK
 from swoop.similarity import Similarity, check_min_similarity, find_similarity
 from swoop.times import Clock, Time, find_window
 
-ALGORITHMS = ("swoop", "swoop-minimal")
+ALGORITHMS = ("swoop", "swoop-minimal", *BASELINES)
 NO_SIDES = np.empty(0, np.int8)
 
 
@@ -75,7 +76,9 @@ class TopKJoin:
     track_changes
         Keep a feed of all changes of the top-k for :meth:`changes`.
     algorithm
-        ``"swoop"``, or ``"swoop-minimal"``: with the paper's minimal stock, without a floor. The results are the same.
+        ``"swoop"``. The others are for comparisons and give the same results: ``"swoop-minimal"`` with the paper's minimal
+        stock, without a floor; the paper's competitors ``"base"``, ``"scase"`` and ``"static"``; and its ablations
+        ``"swoop-noindex"``, ``"swoop-noincrement"`` and ``"swoop-noopt"``. Only the first two have a change feed.
 
     Notes
     -----
@@ -112,6 +115,8 @@ class TopKJoin:
             raise InvalidArgument(f"k must be at least 1, not {k}")
         if algorithm not in ALGORITHMS:
             raise InvalidArgument(f"there is no algorithm {algorithm!r}: it must be one of {', '.join(ALGORITHMS)}")
+        if track_changes and algorithm in BASELINES:
+            raise InvalidArgument(f"algorithm {algorithm!r} has no change feed; leave out track_changes, or use 'swoop'")
         self.k = int(k)
         self.window = find_window(window)
         self.similarity = find_similarity(similarity)
@@ -128,18 +133,21 @@ class TopKJoin:
     def _make_engine(self) -> Any:
         from swoop.engine.engine import Engine, Settings
 
-        return Engine(
-            Settings(
-                k=self.k,
-                duration=self.window.length,
-                kind=self.similarity.kind,
-                function=self.similarity.address,
-                threshold=-np.inf if self.min_similarity is None else self.similarity.largest_key_below(self.min_similarity),
-                streams=2 if self.two_streams else 1,
-                tracking=self.track_changes,
-                floor=self.algorithm == "swoop",
-            )
+        settings = Settings(
+            k=self.k,
+            duration=self.window.length,
+            kind=self.similarity.kind,
+            function=self.similarity.address,
+            threshold=-np.inf if self.min_similarity is None else self.similarity.largest_key_below(self.min_similarity),
+            streams=2 if self.two_streams else 1,
+            tracking=self.track_changes,
+            floor=self.algorithm == "swoop",
         )
+        if self.algorithm in BASELINES:
+            from swoop.baselines.baseline import Baseline
+
+            return Baseline(settings, algorithm=BASELINES[self.algorithm])
+        return Engine(settings)
 
     def __reduce__(self) -> Any:
         raise InvalidType("a join cannot be copied or pickled; use save and load")

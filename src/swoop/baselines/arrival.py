@@ -1,0 +1,247 @@
+"""Base, SCase and the ablations of SWOOP: the way of a set through them (paper, sections 3 and 7)."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+
+from swoop.baselines.codes import BASE, NOINCREMENT, NOOPT, SCASE
+from swoop.engine._jit import apart, array_at, int64, jit, kernel
+from swoop.engine.arrival import PENDING_LEAST, PENDING_SHARE, room_for_set
+from swoop.engine.candidates import (
+    Probe,
+    find_candidates,
+    mark_tokens,
+    overlap_with_marked,
+    probe_of,
+    scan_lists,
+    signature_bit,
+    unmark_tokens,
+    visit_list,
+    worth_from,
+)
+from swoop.engine.index import Index, append_to_list, index_of, list_of, room_for_append
+from swoop.engine.rank import above, key, remainder
+from swoop.engine.sorting import sort
+from swoop.engine.state import DONE, GROW_PENDING, GROW_POOL, GROW_STOCK, state_of
+from swoop.engine.stock import Stock, adopt_draft, copy_pair, draft_s, ending_before, settle, stock_of
+from swoop.engine.window import Window, expire_sets, group_of_next, place, start_in_arena, window_of, write_set
+
+_LOW = (1 << 32) - 1
+
+
+@kernel
+def insert_sets(memory: Any) -> int:
+    """Insert the sets of the batch from ``batch_at`` on."""
+    state = state_of(memory)
+    times = array_at(state.batch_times, state.batch_times_size, np.int64)
+    sides = array_at(state.batch_sides, state.batch_sides_size, np.int8)
+    offsets = array_at(state.batch_offsets, state.batch_offsets_size, np.int64)
+    tokens = array_at(state.batch_tokens, state.batch_tokens_size, np.int32)
+    while state.batch_at < offsets.size - 1:
+        i = state.batch_at
+        side = int64(sides[i]) if sides.size > 0 else 0
+        code = insert_set(state, times[i], side, tokens, offsets[i], offsets[i + 1] - offsets[i])
+        if code != DONE:
+            return code
+        state.batch_at += 1
+    return DONE
+
+
+@apart
+def insert_set(state: Any, time: int, side: int, tokens: Any, first: int, length: int) -> int:
+    window, index, stock, probe = window_of(state), index_of(state), stock_of(state), probe_of(state)
+    expire_sets(state, window, time)
+    code = room_for_set(state, window, length)
+    if code != DONE:
+        return code
+    signature = int64(0)
+    room = state.pool_end
+    start = start_in_arena(state, window, length)
+    other_side = state.streams - 1 - side
+    for p in range(length):
+        token = tokens[first + p]
+        window.arena[(start & int64(window.arena.size - 1)) + p] = token
+        probe.list_newest[p] = index.slots[list_of(state, token, other_side)].newest
+        room += room_for_append(index.slots[list_of(state, token, side)])
+        signature |= signature_bit(token)
+    if room > index.pool.size:
+        state.needed = room
+        return GROW_POOL
+    write_set(state, window, time, side, signature, group_of_next(state, window, time), start, length)
+    if length > 0 and state.oldest < state.next:
+        code = insert_candidates(state, window, index, stock, probe, tokens, first, length, side, signature)
+        if code != DONE:
+            return code
+    for p in range(length):
+        append_to_list(state, index, list_of(state, tokens[first + p], side), state.next)
+    state.arena_end = start + length
+    state.next += 1
+    return DONE
+
+
+@jit
+def insert_candidates(
+    state: Any,
+    window: Window,
+    index: Index,
+    stock: Stock,
+    probe: Probe,
+    tokens: Any,
+    first: int,
+    length: int,
+    side: int,
+    signature: int,
+) -> int:
+    numbers = stock.numbers[0]
+    most = numbers.pending + state.next - state.oldest
+    if most >= stock.pending.size:
+        state.needed = most + 1
+        return GROW_PENDING
+    if numbers.size + most > stock.pairs.size or stock.pairs.size > state.codes_size:
+        state.needed = numbers.size + most
+        return GROW_STOCK
+    other_side = state.streams - 1 - side
+    mark_tokens(probe.membership, tokens, first, length)
+    if state.algorithm == NOINCREMENT:
+        touched = scan_lists(state, window, index, stock, probe, tokens, first, length, other_side)
+        count = find_candidates(state, window, stock, probe, length, signature, touched)
+    elif state.algorithm == NOOPT:
+        touched = scan_in_token_order(state, window, index, stock, probe, tokens, first, length, other_side)
+        count = find_candidates(state, window, stock, probe, length, signature, touched)
+    else:
+        count = compare_with_all(state, window, stock, probe, length, other_side)
+    unmark_tokens(probe.membership, tokens, first, length)
+    numbers.pending += count
+    state.candidate_count += count
+    if state.algorithm == BASE:
+        keep_all(stock, state.oldest)
+    elif state.algorithm == SCASE or state.algorithm == NOINCREMENT:
+        make_skyband(state, stock)
+    elif numbers.pending >= max(PENDING_LEAST, numbers.size // PENDING_SHARE):
+        settle(stock, state.k, state.oldest)
+    return DONE
+
+
+@jit
+def compare_with_all(state: Any, window: Window, stock: Stock, probe: Probe, length: int, side: int) -> int:
+    """Compare the new set, whose tokens are marked, with all valid sets. Candidates go behind the pending pairs."""
+    numbers = stock.numbers[0]
+    arena_mask = int64(window.arena.size - 1)
+    count = 0
+    for number in range(state.oldest, state.next):
+        at = place(window, number)
+        if state.streams == 2 and window.side[at] != side:
+            continue
+        state.pre_candidates += 1
+        state.verified += 1
+        record, size = window.ring[at], int64(window.tally[at].length)
+        overlap = overlap_with_marked(probe.membership, window.arena, record.start & arena_mask, size, 1)
+        if overlap <= 0:
+            continue
+        lower, lower_remainder = numbers.threshold, np.inf
+        if state.algorithm != BASE:
+            rank = state.k - 1 + ending_before(stock, record.group)
+            if rank < numbers.size:
+                lower, lower_remainder = stock.pairs[rank].key, stock.pairs[rank].remainder
+        if not above(state, length, size, overlap, lower, lower_remainder):
+            continue
+        candidate = stock.pending[numbers.pending + count]
+        candidate.key = key(state, length, size, overlap)
+        candidate.remainder = remainder(state, length, size, overlap, candidate.key)
+        candidate.newer = state.next
+        candidate.older = number
+        candidate.group = record.group
+        candidate.overlap = overlap
+        count += 1
+    return count
+
+
+@jit
+def scan_in_token_order(
+    state: Any, window: Window, index: Index, stock: Stock, probe: Probe, tokens: Any, first: int, length: int, side: int
+) -> int:
+    """Visit the lists in the order in which the tokens first appeared, newest first: without the paper's optimisation."""
+    for p in range(length):
+        probe.list_order[p] = _LOW - int64(tokens[first + p])
+    sort(probe.list_order, 0, length, 0, stock.room)
+    touched = 0
+    for position in range(length):
+        start = worth_from(state, window, stock, length, position)
+        probe.list_from[position] = start
+        if start < state.next:
+            at = list_of(state, _LOW - probe.list_order[position], side)
+            touched = visit_list(state, window, index, probe, at, start, touched)
+    return touched
+
+
+@jit
+def keep_all(stock: Stock, oldest: int) -> None:
+    """Put the pending pairs into S and drop what has ended, nothing else (Base). There is no E."""
+    size = draft_s(stock, oldest)
+    for rank in range(size):
+        copy_pair(stock.pairs[rank], stock.draft[rank])
+    stock.numbers[0].size = size
+    stock.numbers[0].pending = 0
+
+
+@jit
+def make_skyband(state: Any, stock: Stock) -> None:
+    """Put the pending pairs into S and find the relevant ones of all pairs again: fewer than k others precede them in S and end
+    no earlier. The ends of the k that end last, of those passed, are in a heap.
+    """
+    codes = array_at(state.codes, state.codes_size, np.int64)
+    heap = array_at(state.heap, state.heap_size, np.int32)
+    size = draft_s(stock, state.oldest)
+    passed = struck = 0
+    for rank in range(size):
+        pair = stock.draft[rank]
+        codes[rank] = (int64(pair.group) << 32) | (_LOW - rank)
+        if passed < state.k:
+            sift_up(heap, passed, pair.group)
+            passed += 1
+        elif heap[0] < pair.group:
+            sift_down(heap, passed, pair.group)
+        else:
+            pair.overlap = 0
+            struck += 1
+    sort(codes, 0, size, 0, stock.room)
+    for e in range(size):
+        rank = _LOW - (codes[e] & _LOW)
+        stock.draft_ends[e] = codes[e] >> 32
+        stock.draft_ranks[e] = rank if stock.draft[rank].overlap > 0 else -1
+    adopt_draft(stock, size, struck)
+
+
+@jit
+def sift_up(heap: Any, at: int, value: int) -> None:
+    """Put a value at the end of a heap."""
+    while at > 0 and heap[(at - 1) >> 1] > value:
+        heap[at] = heap[(at - 1) >> 1]
+        at = (at - 1) >> 1
+    heap[at] = value
+
+
+@jit
+def sift_down(heap: Any, size: int, value: int) -> None:
+    """Put a value in the place of the smallest one."""
+    at = 0
+    while 2 * at + 1 < size:
+        child = 2 * at + 1
+        if child + 1 < size and heap[child + 1] < heap[child]:
+            child += 1
+        if heap[child] >= value:
+            break
+        heap[at] = heap[child]
+        at = child
+    heap[at] = value
+
+
+@kernel
+def settle_all(memory: Any) -> int:
+    """Bring the stock of Base up to the index time. Returns its size."""
+    state = state_of(memory)
+    stock = stock_of(state)
+    keep_all(stock, state.oldest)
+    return int64(stock.numbers[0].size)
