@@ -40,6 +40,7 @@ def topk_stream(
     min_similarity: float | None = None,
     lateness: Any = "10 seconds",
     cells: int = 1,
+    algorithm: str = "swoop",
 ) -> TopKStream:
     """The top-k of a stream, to be started.
 
@@ -59,6 +60,9 @@ def topk_stream(
         is later by this much. Rows that come still later go to the late output.
     cells
         1: one engine, in the driver.
+    algorithm
+        ``"swoop"``, or ``"swoop-minimal"``: slower, but it knows the paper's whole skyband, for the live page and
+        :meth:`StreamHandle.skyband`. The results are the same.
 
     Examples
     --------
@@ -92,7 +96,9 @@ def topk_stream(
         times=time_kind(sets, time, length),
         ids=ids.simpleString(),
         tokens=sets.schema[tokens].dataType.simpleString(),
+        algorithm=algorithm,
     )
+    parameters.join(parameters.k)  # refuses what it cannot do, before anything is started
     return TopKStream(_prepared(sets, names, parameters), parameters)
 
 

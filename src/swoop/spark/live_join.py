@@ -43,6 +43,7 @@ class Parameters:
     times: TimeKind
     ids: str = "bigint"
     tokens: str = "array<bigint>"
+    algorithm: str = "swoop"
 
     def lasting(self) -> dict[str, Any]:
         """Those that a run from the same checkpoint must share. Of k, each state knows its own."""
@@ -64,6 +65,7 @@ class Parameters:
             two_streams=self.two_streams,
             min_similarity=self.min_similarity,
             track_changes=True,
+            algorithm=self.algorithm,
         )
 
 
