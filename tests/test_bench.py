@@ -57,7 +57,7 @@ def test_the_report(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     bench.main()
     text = out.read_text()
     assert "| tweet | 3,000 | 1,000 |" in text
-    assert "bytes per set" in text
+    assert "bytes per set in the window" in text
     assert "cost of the change feed" in text
 
 

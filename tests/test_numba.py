@@ -90,6 +90,18 @@ def test_a_change_in_any_kernel_makes_the_cache_stale() -> None:
     assert {"stock.py", "index.py", "arrival.py"} <= {path.name for path in directory.glob("*.py")}
 
 
+def test_a_change_beside_a_kernel_makes_the_cache_stale(tmp_path: Path) -> None:
+    from swoop.engine import _jit
+
+    stamps = {_jit._source_stamp()}
+    for text in ("one", "two"):
+        (tmp_path / "helper.py").write_text(text)
+        _jit._source_stamp.cache_clear()
+        stamps.add(_jit._source_stamp(tmp_path))
+    assert len(stamps) == 3
+    assert _jit._Locator(lambda: None, str(tmp_path / "kernel.py")).get_source_stamp() in stamps
+
+
 def test_the_cache_lies_beside_the_source_or_with_the_user(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     from numba.core import config
 

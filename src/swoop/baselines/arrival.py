@@ -24,8 +24,8 @@ from swoop.engine.candidates import (
 from swoop.engine.index import Index, append_to_list, index_of, list_of, room_for_append
 from swoop.engine.rank import above, key, remainder
 from swoop.engine.sorting import sort
-from swoop.engine.state import DONE, GROW_PENDING, GROW_POOL, GROW_STOCK, state_of
-from swoop.engine.stock import Stock, adopt_draft, copy_pair, draft_s, ending_before, settle, stock_of
+from swoop.engine.state import DONE, GROW_PENDING, GROW_POOL, GROW_STOCK, batch_of, state_of
+from swoop.engine.stock import Stock, adopt_draft, copy_pair, draft_s, ending_before, settle, stock_of, write_pair
 from swoop.engine.window import Window, expire_sets, group_of_next, place, start_in_arena, window_of, write_set
 
 _LOW = (1 << 32) - 1
@@ -35,10 +35,7 @@ _LOW = (1 << 32) - 1
 def insert_sets(memory: Any) -> int:
     """Insert the sets of the batch from ``batch_at`` on."""
     state = state_of(memory)
-    times = array_at(state.batch_times, state.batch_times_size, np.int64)
-    sides = array_at(state.batch_sides, state.batch_sides_size, np.int8)
-    offsets = array_at(state.batch_offsets, state.batch_offsets_size, np.int64)
-    tokens = array_at(state.batch_tokens, state.batch_tokens_size, np.int32)
+    times, sides, offsets, tokens = batch_of(state)
     while state.batch_at < offsets.size - 1:
         i = state.batch_at
         side = int64(sides[i]) if sides.size > 0 else 0
@@ -147,13 +144,9 @@ def compare_with_all(state: Any, window: Window, stock: Stock, probe: Probe, len
                 lower, lower_remainder = stock.pairs[rank].key, stock.pairs[rank].remainder
         if not above(state, length, size, overlap, lower, lower_remainder):
             continue
-        candidate = stock.pending[numbers.pending + count]
-        candidate.key = key(state, length, size, overlap)
-        candidate.remainder = remainder(state, length, size, overlap, candidate.key)
-        candidate.newer = state.next
-        candidate.older = number
-        candidate.group = record.group
-        candidate.overlap = overlap
+        value = key(state, length, size, overlap)
+        rest = remainder(state, length, size, overlap, value)
+        write_pair(stock.pending[numbers.pending + count], value, rest, state.next, number, record.group, overlap)
         count += 1
     return count
 

@@ -18,8 +18,8 @@ from swoop.engine.candidates import mark_tokens, overlap_with_marked, probe_of, 
 from swoop.engine.index import index_of, list_of
 from swoop.engine.rank import key, remainder, upper_bound
 from swoop.engine.sorting import sort
-from swoop.engine.state import DONE, GROW_STOCK, state_of
-from swoop.engine.stock import Stock, copy_pair, precedes, stock_of
+from swoop.engine.state import DONE, GROW_STOCK, batch_of, state_of
+from swoop.engine.stock import Stock, copy_pair, precedes, stock_of, write_pair
 from swoop.engine.vocabulary import mix
 from swoop.engine.window import Window, expire_sets, group_of_next, place, start_in_arena, window_of, write_set
 from swoop.similarity import JACCARD
@@ -67,10 +67,7 @@ def posts_of(state: Any) -> Posts:
 def insert_sets(memory: Any) -> int:
     """Insert the sets of the batch from ``batch_at`` on."""
     state = state_of(memory)
-    times = array_at(state.batch_times, state.batch_times_size, np.int64)
-    sides = array_at(state.batch_sides, state.batch_sides_size, np.int8)
-    offsets = array_at(state.batch_offsets, state.batch_offsets_size, np.int64)
-    tokens = array_at(state.batch_tokens, state.batch_tokens_size, np.int32)
+    times, sides, offsets, tokens = batch_of(state)
     window = window_of(state)
     while state.batch_at < offsets.size - 1:
         i = state.batch_at
@@ -223,14 +220,11 @@ def rank_pair(state: Any, window: Window, stock: Stock, length: int, size: int, 
     """Put a pair among the best k."""
     numbers = stock.numbers[0]
     pair = stock.pending[0]
-    pair.key = key(state, length, size, overlap)
-    pair.remainder = remainder(state, length, size, overlap, pair.key)
-    pair.newer = newer
-    pair.older = older
-    pair.group = window.ring[place(window, older)].group
-    pair.overlap = overlap
-    if pair.key <= numbers.threshold:
+    value = key(state, length, size, overlap)
+    if value <= numbers.threshold:
         return
+    rest = remainder(state, length, size, overlap, value)
+    write_pair(pair, value, rest, newer, older, window.ring[place(window, older)].group, overlap)
     rank = numbers.size
     if rank == state.k:
         if not precedes(pair, stock.pairs[rank - 1]):

@@ -134,8 +134,6 @@ def perform(run: Run, limit: float) -> Result:
     while done < run.sets and spent < limit:
         start = time.process_time()
         join.insert_many(table.slice(done, part))
-        if run.algorithm == "static":
-            join.topk()
         spent += (last := time.process_time() - start)
         done += min(part, run.sets - done)
         largest = max(largest, join.stats.stock_size)
@@ -209,9 +207,8 @@ def latency(stream: Stream, window: int, load: float = 0.8, k: int = 10) -> Late
     The time of each insertion is measured, one after the other; who arrives while an earlier one is at work waits.
     """
     join = swoop.TopKJoin(k=k, window=stream.window_for(window))
-    sets = [row.tolist() for row in np.split(stream.tokens, stream.offsets[1:-1])]
     spent = np.empty(len(stream))
-    for number, (tokens, at) in enumerate(zip(sets, stream.times.tolist(), strict=True)):
+    for number, (tokens, at) in enumerate(zip(stream.sets(), stream.times.tolist(), strict=True)):
         start = time.perf_counter()
         join.insert(tokens, at)
         spent[number] = time.perf_counter() - start

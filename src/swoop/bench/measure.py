@@ -149,12 +149,11 @@ def endless(windows: int = 10, window: int = 10_000, size: int = 13) -> list[int
 def single_insertion(stream: Stream, window: int) -> tuple[float, float]:
     """Microseconds, at the median, of one ``insert`` from Python, and of one set of a bulk."""
     duration = stream.window_for(window)
-    sets = [row.tolist() for row in np.split(stream.tokens, stream.offsets[1:-1])]
     times = stream.times.tolist()
     join = swoop.TopKJoin(k=10, window=duration)
     spent = []
     clock = time.perf_counter_ns
-    for tokens, at in zip(sets, times, strict=True):
+    for tokens, at in zip(stream.sets(), times, strict=True):
         start = clock()
         join.insert(tokens, at)
         spent.append(clock() - start)

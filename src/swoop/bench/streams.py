@@ -26,6 +26,10 @@ class Stream:
     def __len__(self) -> int:
         return len(self.times)
 
+    def sets(self) -> list[list[int]]:
+        """The tokens of each set."""
+        return [row.tolist() for row in np.split(self.tokens, self.offsets[1:-1])]
+
     def save(self, path: Path) -> None:
         """Write the stream as flat little-endian arrays: magic, counts, times, offsets, tokens (32 bits)."""
         with path.open("wb") as file:

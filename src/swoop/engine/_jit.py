@@ -68,9 +68,10 @@ def kernel(function: Function) -> Function:
 
 
 @cache
-def _source_stamp() -> str:
+def _source_stamp(folder: Path = Path(__file__).parent) -> str:
+    """Of all files of the engine, and of those beside the kernel's own."""
     digest = hashlib.sha256()
-    for path in sorted(Path(__file__).parent.glob("*.py")):
+    for path in sorted({*Path(__file__).parent.glob("*.py"), *folder.glob("*.py")}):
         digest.update(path.name.encode() + b"\0" + path.read_bytes())
     return digest.hexdigest()
 
@@ -89,6 +90,7 @@ def _cache_directory(source: str) -> str:
 class _Locator(caching._CacheLocator):  # type: ignore[misc]
     def __init__(self, function: Callable[..., Any], source: str) -> None:
         self._directory = _cache_directory(source)
+        self._folder = Path(source).parent
 
     @classmethod
     def from_function(cls, function: Callable[..., Any], source: str) -> _Locator:
@@ -98,7 +100,7 @@ class _Locator(caching._CacheLocator):  # type: ignore[misc]
         return self._directory
 
     def get_source_stamp(self) -> str:
-        return _source_stamp()
+        return _source_stamp(self._folder)
 
     def get_disambiguator(self) -> str:
         return "swoop"

@@ -7,9 +7,7 @@ from __future__ import annotations
 
 from typing import Any
 
-import numpy as np
-
-from swoop.engine._jit import apart, array_at, int64, jit, kernel, part, pick, prefetch, uint64
+from swoop.engine._jit import apart, int64, jit, kernel, part, pick, prefetch, uint64
 from swoop.engine.candidates import (
     Probe,
     find_candidates,
@@ -40,6 +38,7 @@ from swoop.engine.state import (
     GROW_STOCK,
     REBASE,
     SHRINK,
+    batch_of,
     state_of,
 )
 from swoop.engine.stock import Stock, adopt_draft, draft_e, draft_s, rebase_pairs, settle, spare_of, stock_of, strike_out
@@ -65,8 +64,7 @@ PENDING_SHARE = 8  # and they are this part of the stock
 def drop_repeated(memory: Any) -> None:
     """Drop repeated tokens from each set of the batch."""
     state = state_of(memory)
-    offsets = array_at(state.batch_offsets, state.batch_offsets_size, np.int64)
-    tokens = array_at(state.batch_tokens, state.batch_tokens_size, np.int32)
+    _, _, offsets, tokens = batch_of(state)
     membership = probe_of(state).membership
     end = 0
     start = offsets[0]
@@ -223,7 +221,7 @@ def insert_candidates(state: Any, first: int, length: int, side: int, signature:
     probe = probe_of(state)
     is_spare = state.stage == FILL_SPARE
     stock = spare_of(state) if is_spare else stock_of(state)
-    tokens = array_at(state.batch_tokens, state.batch_tokens_size, np.int32)
+    tokens = batch_of(state).tokens
     numbers = stock.numbers[0]
     pre_candidates, verified = state.pre_candidates, state.verified
     touched = scan_lists(state, window, index, stock, probe, tokens, first, length, side)
@@ -283,10 +281,7 @@ def insert_sets(memory: Any) -> int:
     stock = stock_of(state)
     spare = spare_of(state)
     probe = probe_of(state)
-    times = array_at(state.batch_times, state.batch_times_size, np.int64)
-    sides = array_at(state.batch_sides, state.batch_sides_size, np.int8)
-    offsets = array_at(state.batch_offsets, state.batch_offsets_size, np.int64)
-    tokens = array_at(state.batch_tokens, state.batch_tokens_size, np.int32)
+    times, sides, offsets, tokens = batch_of(state)
     end = int64(offsets.size - 1)
     while state.batch_at < end:
         i = state.batch_at

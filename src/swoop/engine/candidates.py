@@ -20,7 +20,7 @@ from swoop.engine._jit import apart, array_at, count_ones, int64, jit, uint64
 from swoop.engine.index import Index, index_of, list_of
 from swoop.engine.rank import above, key, min_overlap, reaches_only, remainder, upper_bound
 from swoop.engine.sorting import bring_smallest, sort
-from swoop.engine.stock import Stock, at_least, ending_before
+from swoop.engine.stock import Stock, at_least, ending_before, write_pair
 from swoop.engine.window import Window, place, window_of
 
 _LOW = (1 << 32) - 1
@@ -255,13 +255,9 @@ def find_candidates(
         elif not above(state, length, size, overlap, lower, lower_remainder):
             continue
         value = key(state, length, size, overlap)
+        rest = remainder(state, length, size, overlap, value)
         candidate = stock.pending[uint64(stock.numbers[0].pending + count)]
-        candidate.key = value
-        candidate.remainder = remainder(state, length, size, overlap, value)
-        candidate.newer = state.next
-        candidate.older = number
-        candidate.group = record.group
-        candidate.overlap = overlap
+        write_pair(candidate, value, rest, state.next, number, record.group, overlap)
         count += 1
     return count
 

@@ -26,7 +26,7 @@ from swoop.engine.index import Index, index_of, list_of
 from swoop.engine.rank import key, min_overlap, remainder, upper_bound
 from swoop.engine.sorting import sort
 from swoop.engine.state import COMPLETE, DONE, GROW_SPARE, GROW_SPARE_PENDING, state_of
-from swoop.engine.stock import Stock, at_least, copy_pair, ending_before, settle, spare_of, stock_of
+from swoop.engine.stock import Stock, at_least, copy_pair, ending_before, settle, spare_of, stock_of, write_pair
 from swoop.engine.window import Window, place, window_of
 from swoop.similarity import COSINE
 
@@ -238,13 +238,7 @@ def find_newer(
         rest = remainder(state, length, size, overlap, value)
         if value < bound or (value == bound and (rest < bound_remainder or (rest == bound_remainder and not ties))):
             continue
-        pair = spare.pending[pending + count]
-        pair.key = value
-        pair.remainder = rest
-        pair.newer = number
-        pair.older = older
-        pair.group = group
-        pair.overlap = overlap
+        write_pair(spare.pending[pending + count], value, rest, number, older, group, overlap)
         count += 1
     return count
 

@@ -10,7 +10,7 @@ array; Python grows the array and calls the kernel again, which goes on where it
 
 from __future__ import annotations
 
-from typing import Any
+from typing import Any, NamedTuple
 
 import numpy as np
 
@@ -175,6 +175,25 @@ NUMBERS: dict[str, str] = {
 STATE = np.dtype(
     [*NUMBERS.items(), *((name + part, "i8") for name in ARRAYS for part in ("", "_size"))],
 )
+
+
+class Batch(NamedTuple):
+    """The sets that are being inserted; ``sides`` is empty in a self join."""
+
+    times: Any
+    sides: Any
+    offsets: Any
+    tokens: Any
+
+
+@jit
+def batch_of(state: Any) -> Batch:
+    return Batch(
+        array_at(state.batch_times, state.batch_times_size, np.int64),
+        array_at(state.batch_sides, state.batch_sides_size, np.int8),
+        array_at(state.batch_offsets, state.batch_offsets_size, np.int64),
+        array_at(state.batch_tokens, state.batch_tokens_size, np.int32),
+    )
 
 
 @jit

@@ -118,13 +118,18 @@ def at_least(stock: Stock, key: float, remainder: float) -> int:
 
 
 @jit
+def write_pair(pair: Any, key: float, remainder: float, newer: int, older: int, group: int, overlap: int) -> None:
+    pair.key = key
+    pair.remainder = remainder
+    pair.newer = newer
+    pair.older = older
+    pair.group = group
+    pair.overlap = overlap
+
+
+@jit
 def copy_pair(target: Any, source: Any) -> None:
-    target.key = source.key
-    target.remainder = source.remainder
-    target.newer = source.newer
-    target.older = source.older
-    target.group = source.group
-    target.overlap = source.overlap
+    write_pair(target, source.key, source.remainder, source.newer, source.older, source.group, source.overlap)
 
 
 @jit
