@@ -10,15 +10,14 @@ from typing import Any
 
 from pyspark.sql import SparkSession
 
-from swoop.spark import StreamHandle, session, timestamps, topk_stream, words
-from swoop.spark.checkpoint import Checkpoint
+from swoop.spark import StreamHandle, chunks, session, timestamps, topk_stream, words
 from swoop.spark.files import Folder
 from swoop.spark.live_join import LiveJoin
 from swoop.spark.outputs import FolderOutput
 
-MOMENTS = {
-    "before the rows are written": (Checkpoint, "_write_chunk", "before"),
-    "after the rows are written": (Checkpoint, "_write_chunk", "after"),
+MOMENTS: dict[str, tuple[Any, str, str]] = {
+    "before the rows are written": (chunks, "write_chunk", "before"),
+    "after the rows are written": (chunks, "write_chunk", "after"),
     "before the results": (FolderOutput, "put", "before"),
     "before the commit": (LiveJoin, "process", "after"),
     "during pruning": (Folder, "delete", "after"),

@@ -21,11 +21,12 @@ from swoop import oracle
 from swoop.errors import InvalidArgument, InvalidFile
 from swoop.oracle import Record
 from swoop.similarity import find_similarity
-from swoop.spark import checkpoint as checkpoints
-from swoop.spark.checkpoint import Checkpoint
+from swoop.spark import chunks
+from swoop.spark.checkpoint import Checkpoint, State
 from swoop.spark.files import Folder
-from swoop.spark.live_join import LiveJoin, Parameters
+from swoop.spark.live_join import LiveJoin
 from swoop.spark.outputs import FolderOutput
+from swoop.spark.resuming import Parameters
 from swoop.times import find_window
 from tests.histories import SIMILARITIES, thresholds
 
@@ -246,7 +247,7 @@ def scenario() -> Run:
 @pytest.mark.parametrize("how", ["before", "half", "after"])
 def test_killed_at_any_moment(folder: Path, monkeypatch: pytest.MonkeyPatch, how: str) -> None:
     """Die at the first, the second, ... change of a file: before it, with half a file written, or after it."""
-    monkeypatch.setattr(checkpoints, "MERGED", 3)
+    monkeypatch.setattr(chunks, "MERGED", 3)
     case = scenario()
     undisturbed = results(folder, run(fresh(folder), case))
     check(folder, case, start(folder, case.parameters))
@@ -392,7 +393,7 @@ def test_a_checkpoint_of_another_run(folder: Path) -> None:
 
 
 def test_checksums_of_states() -> None:
-    state = checkpoints.State(4, 3)
-    assert checkpoints.State.from_json(state.to_json()) == state
+    state = State(4, 3)
+    assert State.from_json(state.to_json()) == state
     outer = json.loads(state.to_json())
     assert outer["crc"] == zlib.crc32(outer["state"].encode())

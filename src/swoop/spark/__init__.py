@@ -12,8 +12,8 @@ from __future__ import annotations
 
 from swoop.spark.history import at_least_once, explain, rejected, topk_history
 from swoop.spark.live import StreamHandle, TopKStream, topk_stream
-from swoop.spark.live_join import StreamStats
 from swoop.spark.preparation import char_ngrams, timestamps, transitions, word_ngrams, words
+from swoop.spark.resuming import StreamStats
 from swoop.spark.sessions import session
 
 __all__ = [

@@ -13,32 +13,19 @@ import re
 import time
 import uuid
 import zlib
-from collections.abc import Iterable
+from collections.abc import Sequence
 from dataclasses import asdict, dataclass, replace
 from typing import Any
 
 import pyarrow as pa
-import pyarrow.compute as pc
 
 from swoop.errors import InvalidArgument, InvalidFile
+from swoop.spark.chunks import Chunk, Damaged, add_rows, read_chunks
 from swoop.spark.files import Folder
 
 FORMAT, VERSION = "swoop stream", 1
-MERGED = 16  # chunks of one level that become one of the next
-LARGEST_MERGE = 1_000_000  # rows
 
 _STATE = re.compile(r"(\d{12})(-end)?\.json")
-
-
-@dataclass(frozen=True)
-class Chunk:
-    """A file of rows. Level 0 holds those of one batch; ``latest`` is the time of the last of them to expire."""
-
-    name: str
-    level: int
-    rows: int
-    latest: int
-    crc: int
 
 
 @dataclass(frozen=True)
@@ -129,6 +116,7 @@ class Checkpoint:
                 f"the checkpoint {self.path!r} has format version {version}, made by a newer release; this one reads versions "
                 f"up to {VERSION}. Upgrade with: pip install --upgrade swoop-join"
             )
+        before = {"cells": 1, **before}
         differences = [
             f"{name} was {before.get(name)!r} and now is {parameters.get(name)!r}"
             for name in {**before, **parameters}
@@ -158,43 +146,22 @@ class Checkpoint:
         except (OSError, ValueError, KeyError, TypeError) as error:
             raise self._damaged(f"states/{name}", error) from error
 
-    def read(self, chunks: Iterable[Chunk]) -> list[pa.Table]:
+    def read(self, chunks: Sequence[Chunk]) -> list[pa.Table]:
         """The rows of some chunks."""
-        tables = []
-        for chunk in chunks:
-            try:
-                data = self._chunks.read(chunk.name)
-                if zlib.crc32(data) != chunk.crc:
-                    raise ValueError("the checksum does not match")
-                tables.append(pa.ipc.open_file(data).read_all())
-            except (OSError, ValueError) as error:
-                raise self._damaged(f"chunks/{chunk.name}", error) from error
-        return tables
+        try:
+            return read_chunks(self._chunks, chunks)
+        except Damaged as error:
+            raise self._damaged(f"chunks/{error.name}", error.why) from error
 
     def write(self, state: State, rows: pa.Table, expired: int) -> State:
         """Keep the rows of a batch, but for those up to ``expired``, then its state, which is given back with its chunks."""
-        chunks = [chunk for chunk in state.chunks if chunk.latest > expired]
-        rows = rows.filter(pc.greater(rows["time"], expired))
-        if rows.num_rows:
-            chunks.append(self._write_chunk(f"{state.step}.arrow", 0, rows))
-        while len(tail := chunks[-MERGED:]) == MERGED and tail[0].level == tail[-1].level:
-            if sum(chunk.rows for chunk in tail) > LARGEST_MERGE:
-                break
-            merged = pa.concat_tables(self.read(tail))
-            merged = merged.filter(pc.greater(merged["time"], expired))
-            level = tail[0].level + 1
-            chunks[-MERGED:] = [self._write_chunk(f"{state.step}-level-{level}.arrow", level, merged)]
-        state = replace(state, chunks=tuple(chunks), written=time.time())
+        try:
+            chunks = add_rows(self._chunks, state.chunks, state.step, rows, expired)
+        except Damaged as error:
+            raise self._damaged(f"chunks/{error.name}", error.why) from error
+        state = replace(state, chunks=chunks, written=time.time())
         self._states.write(f"{state.step}.json", state.to_json())
         return state
-
-    def _write_chunk(self, name: str, level: int, rows: pa.Table) -> Chunk:
-        sink = pa.BufferOutputStream()
-        with pa.ipc.new_file(sink, rows.schema, options=pa.ipc.IpcWriteOptions(compression="lz4")) as writer:
-            writer.write_table(rows)
-        data = sink.getvalue()
-        self._chunks.write(name, data)
-        return Chunk(name, level, rows.num_rows, pc.max(rows["time"]).as_py(), zlib.crc32(data))
 
     def collect(self, state: State) -> None:
         """Delete what a run that goes on from this state does not need.

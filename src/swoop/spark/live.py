@@ -19,9 +19,10 @@ from swoop.errors import InvalidArgument, InvalidData, InvalidType
 from swoop.pairs import Changes, Explanation, Pair, Step, TopK
 from swoop.similarity import Similarity, check_min_similarity, find_similarity
 from swoop.spark.checkpoint import Checkpoint
-from swoop.spark.live_join import LiveJoin, Parameters, StreamStats
+from swoop.spark.live_join import LiveJoin
 from swoop.spark.metrics import Metrics
 from swoop.spark.outputs import MemoryOutput, find_output
+from swoop.spark.resuming import Parameters, Resuming, StreamStats
 from swoop.spark.rows import Names, check_k, find_spark_window, hashed, stream_of, ticks, tie, time_kind, why_unusable
 from swoop.times import find_lateness
 
@@ -204,7 +205,7 @@ class StreamHandle:
 
     query: Any
 
-    def __init__(self, live: LiveJoin, memory: list[MemoryOutput], temporary: str | None) -> None:
+    def __init__(self, live: Resuming, memory: list[MemoryOutput], temporary: str | None) -> None:
         self._live, self._memory, self._temporary = live, memory, temporary
         self._failure: BaseException | None = None
         self._over = threading.Event()
@@ -254,7 +255,7 @@ class StreamHandle:
 
     def explain(self, pair: Pair) -> Explanation:
         """What the sets of a pair share and what only one of them has. Both must still be in the window."""
-        return self._live.join.explain(pair)
+        return self._live.explain(pair)
 
     def texts(self, pair: Pair) -> tuple[str | None, str | None]:
         """The texts of the newer and of the older set, if ``topk_stream`` was given ``text``; None where they are gone."""
@@ -262,7 +263,7 @@ class StreamHandle:
 
     def skyband(self) -> list[Step]:
         """How similar a new pair must be to matter, over the time to come; see :meth:`swoop.TopKJoin.skyband`."""
-        return self._live.join.skyband()
+        return self._live.skyband()
 
     @property
     def stats(self) -> StreamStats:
