@@ -54,20 +54,20 @@ class Rows:
         """The pairs as Arrow columns."""
         import pyarrow as pa
 
-        ends = _time_column(self.rows["end"], clock)
+        ends = time_column(self.rows["end"], clock)
         if clock.window.length == 0:
             ends = pa.nulls(len(self), ends.type)
         return {
             "similarity": pa.array([similarity.shown(key) for key in self.rows["key"].tolist()], pa.float64()),
-            "newer": _id_column(self.newer),
-            "older": _id_column(self.older),
+            "newer": id_column(self.newer),
+            "older": id_column(self.older),
             "overlap": pa.array(self.rows["overlap"]),
-            "start": _time_column(self.rows["start"], clock),
+            "start": time_column(self.rows["start"], clock),
             "end": ends,
         }
 
 
-def _time_column(ticks: np.ndarray, clock: Clock) -> Any:
+def time_column(ticks: np.ndarray | list[int], clock: Clock) -> Any:
     import pyarrow as pa
 
     column = pa.array(ticks, pa.int64())
@@ -76,7 +76,7 @@ def _time_column(ticks: np.ndarray, clock: Clock) -> Any:
     return column.cast(pa.timestamp("us", "UTC" if clock.kind == "aware" else None))
 
 
-def _id_column(ids: list[Id]) -> Any:
+def id_column(ids: list[Id]) -> Any:
     """Ids of one type keep it; a mixture becomes strings."""
     import pyarrow as pa
 
@@ -147,7 +147,7 @@ class Feed:
             import pyarrow as pa
 
             return {
-                "time": _time_column(found.rows["time"], clock),
+                "time": time_column(found.rows["time"], clock),
                 "kind": pa.array([KINDS[kind] for kind in found.rows["kind"].tolist()], pa.string()),
                 **found.columns(clock, similarity),
             }

@@ -14,7 +14,7 @@ import time
 import uuid
 import zlib
 from collections.abc import Sequence
-from dataclasses import asdict, dataclass, replace
+from dataclasses import asdict, dataclass, field, replace
 from typing import Any
 
 import pyarrow as pa
@@ -55,6 +55,10 @@ class State:
         Rows before it have entered the join; those that come now are late.
     written
         When the state was written, in seconds since 1970.
+    ended_at
+        The watermark at the last end of the stream.
+    figures
+        Sizes of all cells together, if there are cells.
     """
 
     batch: int
@@ -65,6 +69,8 @@ class State:
     counters: Counters = Counters()
     chunks: tuple[Chunk, ...] = ()
     written: float = 0.0
+    ended_at: int | None = None
+    figures: dict[str, int] = field(default_factory=dict)
 
     @property
     def step(self) -> str:

@@ -77,14 +77,14 @@ def write_chunk(store: Store, name: str, level: int, rows: pa.Table) -> Chunk:
 def add_rows(store: Store, chunks: Sequence[Chunk], step: str, rows: pa.Table, expired: int) -> tuple[Chunk, ...]:
     """The chunks that hold what others held and some new rows, but for rows up to ``expired``. None is deleted."""
     kept = [chunk for chunk in chunks if chunk.latest > expired]
+    level = 0
+    while len(tail := kept[1 - MERGED :]) == MERGED - 1 and tail[0].level == tail[-1].level == level:
+        if rows.num_rows + sum(chunk.rows for chunk in tail) > LARGEST_MERGE:
+            break
+        rows = pa.concat_tables([*read_chunks(store, tail), rows], promote_options="permissive")
+        del kept[1 - MERGED :]
+        level += 1
     rows = rows.filter(pc.greater(rows["time"], expired))
     if rows.num_rows:
-        kept.append(write_chunk(store, f"{step}.arrow", 0, rows))
-    while len(tail := kept[-MERGED:]) == MERGED and tail[0].level == tail[-1].level:
-        if sum(chunk.rows for chunk in tail) > LARGEST_MERGE:
-            break
-        merged = pa.concat_tables(read_chunks(store, tail))
-        merged = merged.filter(pc.greater(merged["time"], expired))
-        level = tail[0].level + 1
-        kept[-MERGED:] = [write_chunk(store, f"{step}-level-{level}.arrow", level, merged)]
+        kept.append(write_chunk(store, f"{step}.arrow", level, rows))
     return tuple(kept)

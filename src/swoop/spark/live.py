@@ -7,9 +7,12 @@ import shutil
 import tempfile
 import threading
 import time as clock
+import uuid
+from collections.abc import Iterator
+from contextlib import contextmanager
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Any
+from typing import Any, Literal
 
 from pyspark.sql import DataFrame, SparkSession
 from pyspark.sql import functions as F  # noqa: N812
@@ -18,12 +21,16 @@ from pyspark.sql import types as T  # noqa: N812
 from swoop.errors import InvalidArgument, InvalidData, InvalidType
 from swoop.pairs import Changes, Explanation, Pair, Step, TopK
 from swoop.similarity import Similarity, check_min_similarity, find_similarity
+from swoop.spark.cells import Layout, finish_cells, said_by_cells
 from swoop.spark.checkpoint import Checkpoint
+from swoop.spark.grid import Grid
+from swoop.spark.live_cells import LiveCells
 from swoop.spark.live_join import LiveJoin
 from swoop.spark.metrics import Metrics
 from swoop.spark.outputs import MemoryOutput, find_output
 from swoop.spark.resuming import Parameters, Resuming, StreamStats
 from swoop.spark.rows import Names, check_k, find_spark_window, hashed, stream_of, ticks, tie, time_kind, why_unusable
+from swoop.spark.sessions import STATE_SETTINGS
 from swoop.times import find_lateness
 
 
@@ -40,7 +47,7 @@ def topk_stream(
     text: str | None = None,
     min_similarity: float | None = None,
     lateness: Any = "10 seconds",
-    cells: int = 1,
+    cells: int | Literal["auto"] = 1,
     algorithm: str = "swoop",
 ) -> TopKStream:
     """The top-k of a stream, to be started.
@@ -60,7 +67,8 @@ def topk_stream(
         How long rows are waited for, in the time of the rows: they enter in the order of time and id once a row has come that
         is later by this much. Rows that come still later go to the late output.
     cells
-        1: one engine, in the driver.
+        1: one engine, in the driver. 3, 6, 10, ...: the sets are in g groups, and each of the g(g+1)/2 pairs of groups has an
+        engine on the cluster. The results are the same; see docs/scaling.md for when this pays.
     algorithm
         ``"swoop"``, or ``"swoop-minimal"``: slower, but it knows the paper's whole skyband, for the live page and
         :meth:`StreamHandle.skyband`. The results are the same.
@@ -78,8 +86,7 @@ def topk_stream(
         raise InvalidArgument("sets is not a stream; make it with spark.readStream, or use topk_history")
     if not hasattr(sets, "_jdf"):
         raise InvalidArgument("a live join needs its engine beside Spark's driver, so it cannot be started over Spark Connect")
-    if cells != 1:
-        raise InvalidArgument(f"cells must be 1, not {cells!r}")
+    grid = Grid.of(cells)
     names = Names(id, time, tokens, stream, text)
     names.check(sets)
     ids = sets.schema[id].dataType
@@ -98,6 +105,7 @@ def topk_stream(
         ids=ids.simpleString(),
         tokens=sets.schema[tokens].dataType.simpleString(),
         algorithm=algorithm,
+        cells=len(grid.cells),
     )
     parameters.join(parameters.k)  # refuses what it cannot do, before anything is started
     return TopKStream(_prepared(sets, names, parameters), parameters)
@@ -165,23 +173,51 @@ class TopKStream:
         folder = _qualified(spark, temporary or os.fspath(checkpoint or ""))
         kept = Checkpoint(folder, self._parameters.lasting())
         to = find_output(changes, spark, kept.run, "changes")
-        live = LiveJoin(
-            self._parameters,
-            kept,
-            changes=to,
-            late=find_output(f"{folder}/swoop/late" if late is None else late, spark, kept.run, "late"),
-            rejected=find_output(f"{folder}/swoop/rejected" if rejected is None else rejected, spark, kept.run, "rejected"),
-        )
+        outputs = {
+            "changes": to,
+            "late": find_output(f"{folder}/swoop/late" if late is None else late, spark, kept.run, "late"),
+            "rejected": find_output(f"{folder}/swoop/rejected" if rejected is None else rejected, spark, kept.run, "rejected"),
+        }
+        live, rows, settings = self._live(folder, kept, outputs)
         handle = StreamHandle(live, [o for o in to.outputs if isinstance(o, MemoryOutput)], temporary)
-        writer = self._rows.writeStream.foreachBatch(handle._take).option("checkpointLocation", folder)
+        writer = rows.writeStream.foreachBatch(handle._take).option("checkpointLocation", folder)
         if name is not None:
             writer = writer.queryName(name)
         if available_now:
             writer = writer.trigger(availableNow=True)
         elif trigger is not None:
             writer = writer.trigger(processingTime=trigger)
-        handle._begin(writer.start(), ends=available_now, metrics_port=metrics_port)
+        with _settings(spark, settings):
+            query = writer.start()
+        handle._begin(query, ends=available_now, metrics_port=metrics_port)
         return handle
+
+    def _live(self, folder: str, kept: Checkpoint, outputs: dict[str, Any]) -> tuple[Resuming, DataFrame, dict[str, str]]:
+        """The live join, the rows that it takes, and the settings that Spark needs to bring them."""
+        parameters = self._parameters
+        if parameters.cells == 1:
+            return LiveJoin(parameters, kept, **outputs), self._rows, {}
+        spark = self._rows.sparkSession
+        layout = Layout.of(spark, Grid.of(parameters.cells))
+        live = LiveCells(parameters, kept, **outputs, finish_cells=lambda: finish_cells(spark, folder, layout, parameters))
+        rows = said_by_cells(self._rows, layout, parameters, f"{kept.run}/{uuid.uuid4().hex}", live.ended)
+        return live, rows, {**STATE_SETTINGS, "spark.sql.shuffle.partitions": str(layout.partitions)}
+
+
+@contextmanager
+def _settings(spark: SparkSession, settings: dict[str, str]) -> Iterator[None]:
+    """Other settings of a session for a moment; a query keeps those with which it is started."""
+    before: dict[str, str | None] = {name: spark.conf.get(name, None) for name in settings}
+    try:
+        for name, value in settings.items():
+            spark.conf.set(name, value)
+        yield
+    finally:
+        for name, old in before.items():
+            if old is None:
+                spark.conf.unset(name)
+            else:
+                spark.conf.set(name, old)
 
 
 def _qualified(spark: SparkSession, path: str) -> str:

@@ -63,7 +63,7 @@ class LiveJoin(Resuming):
         rejected = rows.filter(bad).select(["reason", "row"])
         sets = rows.filter(pc.invert(bad)).drop_columns(["reason", "row"])
         late, sets = split(sets, before.watermark)
-        highest, watermark = move_on(before.highest, before.watermark, sets, self._parameters.lateness)
+        highest, watermark = move_on(before.highest, before.watermark, pc.max(sets["time"]).as_py(), self._parameters.lateness)
         counted = before.counters
         state = replace(
             before,
@@ -172,11 +172,10 @@ def split(rows: pa.Table, watermark: int | None) -> tuple[pa.Table, pa.Table]:
     return rows.filter(before), rows.filter(pc.invert(before))
 
 
-def move_on(highest: int | None, watermark: int | None, sets: pa.Table, lateness: int) -> tuple[int | None, int | None]:
-    """The time of the latest row and the watermark, after some more rows that are not late."""
-    if not sets.num_rows:
+def move_on(highest: int | None, watermark: int | None, latest: int | None, lateness: int) -> tuple[int | None, int | None]:
+    """The time of the latest row of all and the watermark, after rows that are not late; ``latest`` is the latest of them."""
+    if latest is None:
         return highest, watermark
-    latest = pc.max(sets["time"]).as_py()
     highest = latest if highest is None else max(highest, latest)
     passed = highest - lateness
     return highest, passed if watermark is None else max(watermark, passed)

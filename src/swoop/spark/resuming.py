@@ -42,7 +42,7 @@ class Parameters:
     cells: int = 1
 
     def lasting(self) -> dict[str, Any]:
-        """Those that a run from the same checkpoint must share. Of k, each state knows its own."""
+        """Those that a run from the same checkpoint must share. With one cell, k may be lowered: each state knows its own."""
         return {
             "window": str(self.window),
             "similarity": self.similarity.name,
@@ -52,6 +52,7 @@ class Parameters:
             "type of id": self.ids,
             "type of tokens": self.tokens,
             "cells": self.cells,
+            **({"k": self.k} if self.cells > 1 else {}),
         }
 
     def join(self, k: int) -> TopKJoin:
@@ -224,7 +225,7 @@ class Resuming(ABC):
         since = before.written if (state.batch, state.ended) in self._before else None
         if not state.ended:
             self._rejected.put(state, rejected, since)
-            self._late.put(state, self._shown(late), since)
+            self._late.put(state, self._shown(late) if late.num_rows else late, since)
         self._changes.put(state, Changes.joined(changes), since)
         first_late, first_rejected = not before.counters.late, not before.counters.rejected
         if (late.num_rows and first_late) or (rejected.num_rows and first_rejected):

@@ -1,0 +1,290 @@
+"""One cell of a grid: its engine, its rows, its state, and what it reports. Nothing here knows Spark.
+
+A cell lives in the memory of a worker. After each batch it has written to its store all that another worker needs to go on in
+its place: the rows of its window in chunks, and a state that names them. The state has a version that nothing else has, so a
+cell in memory can be told from one that a worker kept from an attempt that did not count.
+"""
+
+from __future__ import annotations
+
+import json
+import uuid
+import zlib
+from collections import deque
+from dataclasses import asdict, dataclass, replace
+from typing import Any, Protocol
+
+import numpy as np
+import pyarrow as pa
+import pyarrow.compute as pc
+
+from swoop.errors import InvalidFile
+from swoop.join.topk_join import TopKJoin
+from swoop.spark.chunks import Chunk, Damaged, Store, add_rows, read_chunks
+from swoop.spark.grid import Grid
+from swoop.spark.live_join import NEVER, concatenated, move_on, ordered, split
+from swoop.spark.resuming import Parameters
+
+SET = ("time", "id", "tie", "copy", "size", "stream", "text")  # who a set is, and what results say about it
+BY = ("id", "tie", "copy")
+TOLD = ("shared", "only_newer", "only_older")
+FEW = 64  # tables of sets, before they are put together
+
+
+class CellStore(Store, Protocol):
+    """Where a cell keeps its chunks and its state."""
+
+    def delete(self, name: str) -> None: ...
+
+    def state(self) -> str | None: ...
+
+    def keep(self, state: str) -> None: ...
+
+
+@dataclass(frozen=True)
+class CellState:
+    """What a cell knows besides its rows. Times are ticks."""
+
+    version: str = ""
+    batches: int = 0
+    highest: int | None = None
+    watermark: int | None = None
+    chunks: tuple[Chunk, ...] = ()
+
+    def to_json(self) -> str:
+        text = json.dumps(asdict(self))
+        return json.dumps({"state": text, "crc": zlib.crc32(text.encode())})
+
+    @classmethod
+    def from_json(cls, text: str | None) -> CellState:
+        if text is None:
+            return cls()
+        outer = json.loads(text)
+        if zlib.crc32(outer["state"].encode()) != outer["crc"]:
+            raise InvalidFile("the state of a cell is damaged: its checksum does not match. Begin with a new checkpoint")
+        found = json.loads(outer["state"])
+        return cls(**{**found, "chunks": tuple(Chunk(**chunk) for chunk in found["chunks"])})
+
+
+@dataclass(frozen=True)
+class Report:
+    """What a cell says after a batch: changes of its top-k, rows that were late, and figures."""
+
+    events: pa.Table
+    late: pa.Table
+    figures: dict[str, Any]
+
+
+class _Part:
+    """A join of a cell, and who its sets are, by arrival number."""
+
+    def __init__(self, parameters: Parameters, two_sides: bool) -> None:
+        self.join = TopKJoin(
+            parameters.k,
+            parameters.window.length,
+            parameters.similarity,
+            two_streams=two_sides,
+            min_similarity=parameters.min_similarity,
+            track_changes=True,
+            algorithm=parameters.algorithm,
+        )
+        self._sets: deque[tuple[int, pa.Table]] = deque()  # each from some arrival number on
+        self._two_sides = two_sides
+
+    def enter(self, rows: pa.Table, sides: pa.Array | None) -> None:
+        known = [name for name in SET if name in rows.column_names]
+        self._sets.append((self.join.stats.sets, rows.select(known)))
+        if len(self._sets) > FEW:
+            together = pa.concat_tables(table for _, table in self._sets).combine_chunks()
+            self._sets = deque([(self._sets[0][0], together)])
+        self.token_lists = rows.schema.field("tokens").type
+        given = rows.select(["tokens", "time"])
+        if sides is not None:
+            given = given.append_column("side", sides)
+        self.join.insert_many(given, stream="side" if sides is not None else None)
+
+    def forget(self) -> None:
+        """Sets that left the window are not asked for any more."""
+        figures = self.join.stats
+        while len(self._sets) > 1 and self._sets[1][0] <= figures.sets - figures.window_size:
+            self._sets.popleft()
+
+    def sets(self, arrivals: np.ndarray) -> pa.Table:
+        """Who the sets with these arrival numbers are."""
+        starts = np.array([first for first, _ in self._sets])
+        if not len(starts):
+            return None
+        place = np.searchsorted(starts, arrivals, side="right") - 1
+        offsets = np.cumsum([0, *(table.num_rows for _, table in self._sets)])
+        return pa.concat_tables(table for _, table in self._sets).take(offsets[place] + arrivals - starts[place])
+
+
+class Cell:
+    """A cell in memory, as of some state; it goes from batch to batch."""
+
+    def __init__(self, parameters: Parameters, grid: Grid, number: int, state: CellState, store: Store) -> None:
+        self._parameters, self._grid, self._number = parameters, grid, number
+        two_sides = parameters.two_streams or not grid.is_home(number)
+        self._parts = [_Part(parameters, two_sides) for _ in range(grid.parts(number, parameters.two_streams))]
+        self._held: pa.Table | None = None
+        self.state = state
+        try:
+            rows = concatenated(read_chunks(store, state.chunks))
+        except Damaged as error:
+            raise InvalidFile(
+                f"the state of cell {number} is damaged: chunk {error.name}: {error.why}. Restore the checkpoint from a copy, "
+                "or begin with a new one"
+            ) from error
+        if rows is not None:
+            entered, self._held = split(rows, state.watermark)
+            self._enter(entered, state.watermark)
+            self._take_events()
+
+    def step(self, sets: pa.Table | None, highest: int | None, store: CellStore, ended: int | None = None) -> Report:
+        """Take the rows of a batch. ``highest`` is the time of the latest row of the batch, whichever cells it is for.
+
+        ``ended`` is the watermark at the end of an earlier run: what waited then has entered, and its changes are known.
+        """
+        if ended is not None and (self.state.watermark is None or self.state.watermark < ended):
+            self._move(None, ended)
+            self._take_events()
+            self.state = replace(self.state, watermark=ended)
+        before = self.state
+        late = None
+        if sets is not None:
+            late, sets = split(sets, before.watermark)
+        passed, watermark = before.highest, before.watermark
+        if watermark is None or (highest is not None and highest >= watermark):
+            passed, watermark = move_on(passed, watermark, highest, self._parameters.lateness)
+        entered = self._move(sets, watermark)
+        events = self._take_events()
+        version = uuid.uuid4().hex
+        chunks = self._keep(store, sets, watermark, f"{before.batches:09}-{version[:8]}")
+        self.state = CellState(version, before.batches + 1, passed, watermark, chunks)
+        store.keep(self.state.to_json())
+        is_home = self._grid.is_home(self._number)
+        figures = {
+            "cell": self._number,
+            "watermark": watermark,
+            "highest": passed,
+            "sets": entered if is_home else 0,
+            **self._figures(),
+        }
+        return Report(events, late.drop_columns(["group", "size"]) if is_home and late is not None else pa.table({}), figures)
+
+    def finish(self) -> Report:
+        """The stream has ended: let the rows enter that are held."""
+        if self.state.highest is not None:
+            self._move(None, self.state.highest + 1)
+        return Report(self._take_events(), pa.table({}), self._figures())
+
+    def _figures(self) -> dict[str, int]:
+        """Sizes. Those of the window are told by one of the cells of each set."""
+        joins = [part.join.stats for part in self._parts]
+        is_home = self._grid.is_home(self._number)
+        return {
+            "held": self._held.num_rows if is_home and self._held is not None else 0,
+            "window_size": sum(join.window_size for join in joins) if is_home else 0,
+            "stock_size": sum(join.stock_size for join in joins),
+            "vocabulary_size": sum(join.vocabulary_size for join in joins),
+            "memory_bytes": sum(join.memory_bytes for join in joins),
+        }
+
+    def _move(self, sets: pa.Table | None, watermark: int | None) -> int:
+        """Let rows enter up to the watermark and hold the others back. How many have entered."""
+        rows = concatenated([part for part in (self._held, sets) if part is not None])
+        if rows is None:
+            self._enter(None, watermark)
+            return 0
+        entered, self._held = split(rows, watermark)
+        self._enter(entered, watermark)
+        return int(entered.num_rows)
+
+    def _enter(self, rows: pa.Table | None, watermark: int | None) -> None:
+        if rows is not None and rows.num_rows:
+            rows = _with_copies(ordered(rows))
+            parts, sides = self._grid.roles(self._number, rows, self._parameters.two_streams)
+            for number, part in enumerate(self._parts):
+                mine = pa.array(parts == number)
+                if pc.any(mine).as_py():
+                    part.enter(rows.filter(mine), sides.filter(mine) if sides is not None else None)
+        for part in self._parts:
+            if watermark is not None and part.join.stats.sets:
+                part.join.advance(watermark - 1)
+
+    def _keep(self, store: CellStore, sets: pa.Table | None, watermark: int | None, step: str) -> tuple[Chunk, ...]:
+        """Write the rows of a batch, and delete the chunks that nobody needs any more."""
+        before = self.state.chunks
+        expired = NEVER if watermark is None else watermark - 1 - self._parameters.window.length
+        if sets is None:
+            chunks = tuple(chunk for chunk in before if chunk.latest > expired)
+        else:
+            chunks = add_rows(store, before, step, sets, expired)
+        for name in {chunk.name for chunk in before} - {chunk.name for chunk in chunks}:
+            store.delete(name)
+        return chunks
+
+    def _take_events(self) -> pa.Table:
+        """The changes since the last call, with everything that the merge of the cells must know about them."""
+        found = [events for part in self._parts if (events := _events(part)) is not None]
+        for part in self._parts:
+            part.forget()
+        return concatenated(found) if found else pa.table({})
+
+
+def _with_copies(rows: pa.Table) -> pa.Table:
+    """Rows, in order, with a number that tells those apart that are the same in time, id and tie."""
+    same = np.ones(rows.num_rows - 1, bool)
+    for name in ("time", "tie", "id"):
+        column = rows[name].combine_chunks()
+        same &= pc.equal(column[1:], column[:-1]).to_numpy(zero_copy_only=False)
+    places = np.arange(rows.num_rows)
+    first = np.maximum.accumulate(np.where(np.concatenate(([False], same)), 0, places))
+    return rows.append_column("copy", pa.array(places - first))
+
+
+def _events(part: _Part) -> pa.Table | None:
+    """The changes of a join: who the pair is, and which step they belong to.
+
+    A step is an arrival or a moment at which pairs expire. What enters with the time of its newer set is due to that arrival;
+    what is outranked, to the arrival of what enters after it.
+    """
+    changes = part.join.changes().to_arrow()
+    if not changes.num_rows:
+        return None
+    kind, time = changes["kind"].to_numpy(zero_copy_only=False), changes["time"].to_numpy()
+    newer, older = (part.sets(changes[name].to_numpy()) for name in ("newer", "older"))
+    arrives = (kind == "enter") & (newer["time"].to_numpy() == time)
+    by = np.where(arrives, changes["newer"].to_numpy(), -1)
+    after = np.minimum.accumulate(np.where(arrives, np.arange(len(by)), len(by))[::-1])[::-1]  # the next arrival's place
+    outranked = kind == "outranked"
+    by[outranked] = by[after[outranked]]
+    steps = part.sets(np.maximum(by, part._sets[0][0]))
+    is_arrival = pa.array(by >= 0)
+    told = _told(part, changes)
+    return pa.table(
+        {
+            "time": changes["time"],
+            "kind": changes["kind"],
+            "similarity": changes["similarity"],
+            "overlap": changes["overlap"],
+            "arrival": is_arrival,
+            **{f"by_{name}": pc.if_else(is_arrival, steps[name], pa.scalar(None, steps[name].type)) for name in BY},
+            **{f"newer_{name}": newer[name] for name in newer.column_names},
+            **{f"older_{name}": older[name] for name in older.column_names},
+            **told,
+        }
+    )
+
+
+def _told(part: _Part, changes: pa.Table) -> dict[str, pa.Array]:
+    """What both sets of a pair share and what only one has, for pairs that are in the top-k now."""
+    pairs = zip(*(changes[name].to_pylist() for name in ("newer", "older", "kind")), strict=True)
+    entered = {(newer, older): number for number, (newer, older, kind) in enumerate(pairs) if kind == "enter"}
+    rows: list[Any] = [(None, None, None)] * changes.num_rows
+    for pair in part.join.topk():
+        if pair.arrivals in entered:
+            found = part.join.explain(pair)
+            rows[entered[pair.arrivals]] = [sorted(found.shared), sorted(found.only_newer), sorted(found.only_older)]
+    columns = zip(*rows, strict=True)
+    return {name: pa.array(column, part.token_lists) for name, column in zip(TOLD, columns, strict=True)}

@@ -1,0 +1,158 @@
+"""A live join whose engines are in the cells of a grid: what the driver does after each batch. Nothing here knows Spark.
+
+Cells say what changed in their top-k; the driver merges this into the changes of the whole, and keeps the union of their top-k
+under the checkpoint. The rows of the window are in the cells' own state.
+"""
+
+from __future__ import annotations
+
+import json
+import time
+from collections.abc import Callable
+from dataclasses import replace
+from typing import Any
+
+import pyarrow as pa
+
+from swoop.errors import InvalidArgument, NotInWindow
+from swoop.pairs import Changes, Explanation, Pair, Step
+from swoop.spark.checkpoint import Checkpoint, State
+from swoop.spark.chunks import from_bytes
+from swoop.spark.live_join import NEVER, concatenated, ordered
+from swoop.spark.merging import Merge
+from swoop.spark.outputs import Output
+from swoop.spark.resuming import Parameters, Resuming, log
+
+FIGURES = ("held", "window_size", "stock_size", "vocabulary_size", "memory_bytes")
+
+
+class LiveCells(Resuming):
+    """The join of a stream that comes in numbered batches, with engines in cells.
+
+    Parameters
+    ----------
+    finish_cells
+        Gives what the cells say when the stream ends and the rows enter that they hold.
+    """
+
+    def __init__(
+        self,
+        parameters: Parameters,
+        checkpoint: Checkpoint,
+        changes: Output,
+        late: Output,
+        rejected: Output,
+        finish_cells: Callable[[], pa.Table],
+    ) -> None:
+        self._finish_cells = finish_cells
+        super().__init__(parameters, checkpoint, changes, late, rejected)
+
+    @property
+    def ended(self) -> int | None:
+        """The watermark at the end of the last run that ended its stream."""
+        return self._state.ended_at
+
+    def _restore(self, state: State) -> list[Changes]:
+        kept = self._checkpoint.read(state.chunks)
+        p = self._parameters
+        self._merge = Merge(self._k, p.similarity, self._clock, p.two_streams, kept[0] if kept else None)
+        return []
+
+    def process(self, batch: int, rows: pa.Table, started: float | None = None) -> None:
+        """Take what the cells say about a batch; ``rows`` have the columns ``cell``, ``what`` and ``data``."""
+        started = started or time.perf_counter()
+        if batch != self._state.batch + 1:
+            self._go_back(batch)
+        before = self._state
+        self._checkpoint.collect(before)
+        tables, figures = _read(rows)
+        late = ordered(tables["late"]) if tables["late"].num_rows else tables["late"]
+        changes = self._merge.apply(tables["events"])
+        counted = before.counters
+        arrived = sum(one["rows"] for one in figures)
+        state = replace(
+            before,
+            batch=batch,
+            ended=False,
+            highest=figures[0]["highest"] if figures else before.highest,
+            watermark=figures[0]["watermark"] if figures else before.watermark,
+            figures=_sum(figures) if figures else before.figures,
+            counters=replace(
+                counted,
+                rows=counted.rows + arrived,
+                late=counted.late + late.num_rows,
+                rejected=counted.rejected + tables["rejected"].num_rows,
+                sets=counted.sets + sum(one["sets"] for one in figures),
+                changes=counted.changes + len(changes),
+            ),
+        )
+        self._keep(state)
+        self._put(before, [changes], late, tables["rejected"])
+        if rebuilt := [one for one in figures if one["rebuilt"]]:
+            log.warning(
+                "batch %d: cells %s were rebuilt from their state, %d sets in %.1f s",
+                batch,
+                ", ".join(str(one["cell"]) for one in rebuilt),
+                sum(one["rebuilt"] for one in rebuilt),
+                max(one["seconds"] for one in rebuilt),
+            )
+        self._done(arrived, started)
+
+    def _keep(self, state: State) -> None:
+        """Write the union of the cells' top-k, and the state that names it."""
+        kept = self._merge.kept()
+        if not kept.num_rows:
+            kept = pa.table({"time": pa.array([], pa.int64())})
+        self._state = self._checkpoint.write(replace(state, chunks=()), kept, NEVER)
+
+    def end(self) -> None:
+        if self.stats.held and not self._state.ended:
+            self._finish()
+
+    def _finish(self) -> None:
+        started = time.perf_counter()
+        before = self._state
+        highest = before.highest
+        assert highest is not None
+        tables, figures = _read(self._finish_cells())
+        changes = self._merge.apply(tables["events"])
+        counted = before.counters
+        counters = replace(counted, changes=counted.changes + len(changes), sets=counted.rows - counted.late - counted.rejected)
+        state = replace(before, ended=True, watermark=highest + 1, ended_at=highest + 1)
+        self._keep(replace(state, counters=counters, figures=_sum(figures)))
+        nothing = pa.table({})
+        self._put(before, [changes], nothing, nothing)
+        self._done(self.stats.batch_rows, started)
+
+    def explain(self, pair: Pair) -> Explanation:
+        found = self._merge.explain(pair)
+        if found is None:
+            raise NotInWindow(
+                f"the pair of {pair.newer!r} and {pair.older!r} is not in the top-k any more; with cells, only what is "
+                "there now can be explained"
+            )
+        return found
+
+    def texts(self, pair: Pair) -> tuple[str | None, str | None]:
+        return self._merge.texts(pair)
+
+    def skyband(self) -> list[Step]:
+        raise InvalidArgument("the skyband is known with one cell only: cells know that of their own pairs, not of all")
+
+    def _publish(self, rows: int, seconds: float) -> None:
+        self.stats = self._figures(rows, seconds, **{**dict.fromkeys(FIGURES, 0), **self._state.figures})
+        self.topk = self._merge.topk
+
+
+def _read(said: pa.Table) -> tuple[dict[str, pa.Table], list[dict[str, Any]]]:
+    """What the cells say: tables by what they are, and the figures of each cell."""
+    found: dict[str, list[Any]] = {"events": [], "late": [], "rejected": [], "figures": []}
+    for what, data in zip(said["what"].to_pylist(), said["data"], strict=True):
+        buffer = data.as_buffer()
+        found[what].append(json.loads(buffer.to_pybytes()) if what == "figures" else from_bytes(buffer))
+    figures = found.pop("figures")
+    return {what: concatenated(tables) if tables else pa.table({}) for what, tables in found.items()}, figures
+
+
+def _sum(figures: list[dict[str, Any]]) -> dict[str, int]:
+    return {name: sum(one[name] for one in figures) for name in FIGURES}

@@ -1,0 +1,235 @@
+"""Cells and their merge, without Spark: workers that forget, attempts that do not count, batches that come again."""
+
+from __future__ import annotations
+
+import random
+from dataclasses import replace
+from pathlib import Path
+from typing import Any
+
+import pandas as pd
+import pyarrow as pa
+import pytest
+from hypothesis import HealthCheck, given, settings
+from hypothesis import strategies as st
+
+from swoop.errors import InvalidArgument, InvalidFile, NotInWindow
+from swoop.pairs import Pair
+from swoop.spark import cells as cells_module
+from swoop.spark import chunks
+from swoop.spark.cell import Cell, CellState
+from swoop.spark.cells import Cells, Layout, _said, packed
+from swoop.spark.checkpoint import Checkpoint
+from swoop.spark.grid import Grid
+from swoop.spark.live_cells import LiveCells
+from swoop.spark.outputs import FolderOutput
+from swoop.times import find_window
+from tests.spark.test_live_join import PARAMETERS, Row, Run, check, folder, fresh, runs, scenario, table  # noqa: F401
+
+
+class Kept:
+    """The state of one cell, as Spark would keep it: what an attempt writes counts when the attempt does."""
+
+    def __init__(self) -> None:
+        self.committed: dict[Any, Any] = {}
+        self.now: dict[Any, Any] = {}
+
+    def getMapState(self, name: str, key: str, value: str) -> Any:
+        return self
+
+    def getValueState(self, name: str, schema: str) -> Any:
+        return Value(self)
+
+    def getValue(self, key: Any) -> Any:
+        return self.now.get(key)
+
+    def updateValue(self, key: Any, value: Any) -> None:
+        self.now[key] = value
+
+    def removeKey(self, key: Any) -> None:
+        del self.now[key]
+
+
+class Value:
+    def __init__(self, kept: Kept) -> None:
+        self._kept = kept
+
+    def get(self) -> Any:
+        return self._kept.now.get("state")
+
+    def update(self, value: Any) -> None:
+        self._kept.now["state"] = value
+
+
+class Cluster:
+    """Spark with several workers, of which any may be asked for any cell, and which may try twice."""
+
+    def __init__(self, case: Run, groups: int, chance: random.Random) -> None:
+        grid = Grid(groups)
+        self.layout = Layout(grid, tuple(7 + 3 * n for n in range(len(grid.cells))))
+        self.parameters = replace(case.parameters, cells=len(grid.cells))
+        self.chance = chance
+        self.kept = [Kept() for _ in grid.cells]
+        self.workers: list[dict[Any, Any]] = [{}, {}]
+        self.rebuilt = 0
+
+    def run(self, rows: pa.Table, ended: int | None, run: str) -> pa.Table:
+        """What the cells say about a batch."""
+        group = pa.array([hash(name) % self.layout.grid.groups for name in rows["id"].to_pylist()], pa.int32())
+        size = pa.array([len(set(tokens or ())) for tokens in rows["tokens"].to_pylist()], pa.int64())
+        rows = rows.append_column("group", group).append_column("size", size)
+        cuts = sorted(self.chance.randrange(rows.num_rows + 1) for _ in range(2))
+        tasks = [rows[a:b] for a, b in zip([0, *cuts], [*cuts, rows.num_rows], strict=True) if b > a]
+        routed = pa.Table.from_batches([packed(task, self.layout) for task in tasks]).to_pandas() if tasks else None
+        said = [pd.DataFrame({"cell": [], "what": [], "data": []})]
+        if routed is not None:
+            for number, key in enumerate(self.layout.keys):
+                mine = routed[routed["cell"] == key].sample(frac=1, random_state=self.chance.randrange(100))
+                if self.chance.random() < 0.2:
+                    self._attempt(number, mine, ended, run)  # it fails at its end: what it wrote is lost
+                said.append(self._attempt(number, mine, ended, run))
+                self.kept[number].committed = dict(self.kept[number].now)
+        frame = pd.concat(said)
+        return pa.table({"what": pa.array(frame["what"], pa.string()), "data": pa.array(frame["data"], pa.binary())})
+
+    def _attempt(self, number: int, rows: pd.DataFrame, ended: int | None, run: str) -> pd.DataFrame:
+        kept = self.kept[number]
+        kept.now = dict(kept.committed)
+        cells_module._kept = self.chance.choice(self.workers)
+        if self.chance.random() < 0.1:
+            cells_module._kept.clear()
+        cells = Cells(self.layout, self.parameters, run, ended)
+        cells.init(kept)  # type: ignore[arg-type]
+        (found,) = cells.handleInputRows((self.layout.keys[number],), iter([rows]), None)
+        cells.close()
+        return found
+
+    def finish(self) -> pa.Table:
+        said = []
+        for number, kept in enumerate(self.kept):
+            kept.now = dict(kept.committed)
+            said += _said(self.cell(number).finish()).items()
+        return pa.table({"what": [what for what, _ in said], "data": [data for _, data in said]})
+
+    def cell(self, number: int) -> Cell:
+        """A cell, made from its state."""
+        cells = Cells(self.layout, self.parameters, "another", None)
+        cells.init(self.kept[number])  # type: ignore[arg-type]
+        return cells._cell(number, cells_module._SparkStore(cells._chunks, cells._state))[0]
+
+
+def start(folder: Path, cluster: Cluster) -> LiveCells:  # noqa: F811
+    parameters = cluster.parameters
+    outputs = (FolderOutput(folder / name) for name in ("changes", "late", "rejected"))
+    return LiveCells(parameters, Checkpoint(folder, parameters.lasting()), *outputs, finish_cells=cluster.finish)
+
+
+def run_cells(folder: Path, case: Run, groups: int, chance: random.Random, dies: float = 0.0) -> LiveCells:  # noqa: F811
+    """All batches; the driver dies now and then before Spark commits, and the batch comes again."""
+    return run_on(Cluster(case, groups, chance), folder, case, dies)
+
+
+def run_on(cluster: Cluster, folder: Path, case: Run, dies: float = 0.0) -> LiveCells:  # noqa: F811
+    chance = cluster.chance
+    live, name = start(folder, cluster), 0
+    for batch, rows in enumerate(case.batches):
+        before = [dict(kept.committed) for kept in cluster.kept]
+        live.process(batch, cluster.run(table(rows), live.ended, str(name)))
+        while chance.random() < dies:
+            for kept, old in zip(cluster.kept, before, strict=True):
+                kept.committed = old
+            live, name = start(folder, cluster), name + 1
+            live.process(batch, cluster.run(table(rows), live.ended, str(name)))
+        if batch in case.ends:
+            live.end()
+            live, name = start(folder, cluster), name + 1
+    live.end()
+    return live
+
+
+@settings(max_examples=100, deadline=None, suppress_health_check=[HealthCheck.function_scoped_fixture])
+@given(runs(), st.integers(2, 4), st.integers(0, 2**32).map(random.Random))
+def test_equal_to_brute_force(folder: Path, case: Run, groups: int, chance: random.Random) -> None:  # noqa: F811
+    check(folder, case, run_cells(fresh(folder), case, groups, chance))
+
+
+@settings(max_examples=50, deadline=None, suppress_health_check=[HealthCheck.function_scoped_fixture])
+@given(runs(), st.integers(2, 3), st.integers(0, 2**32).map(random.Random))
+def test_drivers_that_die(folder: Path, case: Run, groups: int, chance: random.Random) -> None:  # noqa: F811
+    check(folder, case, run_cells(fresh(folder), case, groups, chance, dies=0.3))
+
+
+def test_chunks_of_a_cell_stay_few(folder: Path, monkeypatch: pytest.MonkeyPatch) -> None:  # noqa: F811
+    """A state has the rows of the window and no others, and old chunks are merged."""
+    monkeypatch.setattr(chunks, "MERGED", 3)
+    rows = [Row(n, n, (n % 5, n % 7)) for n in range(300)]
+    case = Run([rows[n : n + 3] for n in range(0, 300, 3)], frozenset(), replace(PARAMETERS, window=find_window(60)))
+    cluster = Cluster(case, 2, random.Random(3))
+    check(fresh(folder), case, run_on(cluster, folder, case))
+    for kept in cluster.kept:
+        state = CellState.from_json(kept.committed["state"][0])
+        assert len(kept.committed) - 1 == len(state.chunks) <= 12
+        assert sum(chunk.rows for chunk in state.chunks) <= 3 * 60
+
+
+def test_what_can_be_asked(folder: Path) -> None:  # noqa: F811
+    case = Run([[Row(1, 1, (1, 2, 3)), Row(2, 2, (2, 3, 4)), Row(3, 3, (9,)), Row(4, 9, ())]], frozenset())
+    live = run_cells(fresh(folder), case, 2, random.Random(1))
+    (pair,) = live.topk
+    told = live.explain(pair)
+    assert (told.shared, told.only_newer, told.only_older) == ({2, 3}, {4}, {1})
+    assert live.texts(pair) == (None, None)
+    with pytest.raises(NotInWindow, match="not in the top-k any more"):
+        live.explain(Pair(1.0, 8, 9, 1, 1, 2))
+    with pytest.raises(InvalidArgument, match="with one cell only"):
+        live.skyband()
+
+
+def test_a_damaged_chunk_is_told(folder: Path) -> None:  # noqa: F811
+    case = scenario()
+    cluster = Cluster(case, 2, random.Random(1))
+    run_on(cluster, fresh(folder), case)
+    kept = cluster.kept[0]
+    name = next(key for key in kept.committed if key != "state")
+    data = kept.committed[name][0]
+    for damaged in (data[:-9], data[:50] + b"?" + data[51:], None):
+        kept.now = dict(kept.committed)
+        if damaged is None:
+            del kept.now[name]
+        else:
+            kept.now[name] = (damaged,)
+        with pytest.raises(InvalidFile, match=f"state of cell 0 is damaged: chunk {name[0]}.*Restore"):
+            cluster.cell(0)
+    text = kept.committed["state"][0]
+    with pytest.raises(InvalidFile, match="its checksum does not match"):
+        CellState.from_json(text.replace("watermark", "Watermark"))
+
+
+def test_a_worker_forgets_what_others_do(monkeypatch: pytest.MonkeyPatch) -> None:
+    cell = Cell(replace(PARAMETERS, cells=3), Grid(2), 0, CellState(batches=5), None)  # type: ignore[arg-type]
+    now = [1000.0]
+    monkeypatch.setattr(cells_module.time, "monotonic", lambda: now[0])
+    kept = {("a", 0): (990.0, cell), ("a", 1): (990.0, cell), ("b", 0): (300.0, cell), ("c", 0): (500.0, cell)}
+    monkeypatch.setattr(cells_module, "_kept", kept)
+    cells_module._forget_others("a", 6)
+    assert set(kept) == {("a", 0), ("a", 1), ("c", 0)}
+    cells_module._forget_others("a", 7)
+    assert set(kept) == {("c", 0)}
+
+
+@pytest.mark.parametrize("cells", [0, -1, 2, 4, 5, 7, True, 3.0, "many"])
+def test_numbers_of_cells(cells: Any) -> None:
+    with pytest.raises(InvalidArgument, match="cells must be"):
+        Grid.of(cells)
+
+
+def test_every_pair_meets_in_one_cell() -> None:
+    for groups in (1, 2, 3, 4):
+        grid = Grid(groups)
+        assert Grid.of(len(grid.cells)) == grid
+        rows = pa.table({"group": [n % groups for n in range(8)], "id": range(8)})
+        found = [set(grid.rows_of(cell, rows)["id"].to_pylist()) for cell in range(len(grid.cells))]
+        for x in range(8):
+            assert sum(x in ids for ids in found) == groups
+            homes = [ids for number, ids in enumerate(found) if grid.is_home(number) and x in ids]
+            assert len(homes) == 1
