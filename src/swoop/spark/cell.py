@@ -22,8 +22,8 @@ from swoop.errors import InvalidFile
 from swoop.join.topk_join import TopKJoin
 from swoop.spark.chunks import Chunk, Damaged, Store, add_rows, read_chunks
 from swoop.spark.grid import Grid
-from swoop.spark.live_join import NEVER, concatenated, move_on, ordered, split
-from swoop.spark.resuming import Parameters
+from swoop.spark.live_join import NEVER, concatenated, move_on, split
+from swoop.spark.resuming import Parameters, ordered
 
 SET = ("time", "id", "tie", "copy", "size", "stream", "text")  # who a set is, and what results say about it
 BY = ("id", "tie", "copy")

@@ -22,6 +22,7 @@ import pyarrow as pa
 from swoop.errors import InvalidArgument, InvalidFile
 from swoop.spark.chunks import Chunk, Damaged, add_rows, read_chunks
 from swoop.spark.files import Folder
+from swoop.spark.lease import Lease
 
 FORMAT, VERSION = "swoop stream", 1
 
@@ -99,7 +100,16 @@ class Checkpoint:
         self._folder = Folder(path).inner("swoop")
         self._states = self._folder.inner("states")
         self._chunks = self._folder.inner("chunks")
+        self._lease: Lease | None = None
         self.run = self._agree(parameters)
+
+    def hold(self) -> None:
+        """Let no other driver use this checkpoint, until it is released or this process is gone."""
+        self._lease = Lease(self._folder)
+
+    def release(self) -> None:
+        if self._lease is not None:
+            self._lease.release()
 
     @property
     def path(self) -> str:
@@ -161,6 +171,8 @@ class Checkpoint:
 
     def write(self, state: State, rows: pa.Table, expired: int) -> State:
         """Keep the rows of a batch, but for those up to ``expired``, then its state, which is given back with its chunks."""
+        if self._lease is not None:
+            self._lease.check()
         try:
             chunks = add_rows(self._chunks, state.chunks, state.step, rows, expired)
         except Damaged as error:

@@ -3,13 +3,14 @@
 from __future__ import annotations
 
 import os
+import re
 import shutil
 import tempfile
 import threading
 import time as clock
 import uuid
 from collections.abc import Iterator
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any, Literal
@@ -18,6 +19,7 @@ from pyspark.sql import DataFrame, SparkSession
 from pyspark.sql import functions as F  # noqa: N812
 from pyspark.sql import types as T  # noqa: N812
 
+from swoop import errors
 from swoop.errors import InvalidArgument, InvalidData, InvalidType
 from swoop.pairs import Changes, Explanation, Pair, Step, TopK
 from swoop.similarity import Similarity, check_min_similarity, find_similarity
@@ -28,7 +30,7 @@ from swoop.spark.live_cells import LiveCells
 from swoop.spark.live_join import LiveJoin
 from swoop.spark.metrics import Metrics
 from swoop.spark.outputs import MemoryOutput, find_output
-from swoop.spark.resuming import Parameters, Resuming, StreamStats
+from swoop.spark.resuming import Parameters, Resuming, StreamStats, log
 from swoop.spark.rows import Names, check_k, find_spark_window, hashed, stream_of, ticks, tie, time_kind, why_unusable
 from swoop.spark.sessions import STATE_SETTINGS
 from swoop.times import find_lateness
@@ -178,17 +180,22 @@ class TopKStream:
             "late": find_output(f"{folder}/swoop/late" if late is None else late, spark, kept.run, "late"),
             "rejected": find_output(f"{folder}/swoop/rejected" if rejected is None else rejected, spark, kept.run, "rejected"),
         }
-        live, rows, settings = self._live(folder, kept, outputs)
-        handle = StreamHandle(live, [o for o in to.outputs if isinstance(o, MemoryOutput)], temporary)
-        writer = rows.writeStream.foreachBatch(handle._take).option("checkpointLocation", folder)
-        if name is not None:
-            writer = writer.queryName(name)
-        if available_now:
-            writer = writer.trigger(availableNow=True)
-        elif trigger is not None:
-            writer = writer.trigger(processingTime=trigger)
-        with _settings(spark, settings):
-            query = writer.start()
+        kept.hold()
+        try:
+            live, rows, settings = self._live(folder, kept, outputs)
+            handle = StreamHandle(live, kept, [o for o in to.outputs if isinstance(o, MemoryOutput)], temporary)
+            writer = rows.writeStream.foreachBatch(handle._take).option("checkpointLocation", folder)
+            if name is not None:
+                writer = writer.queryName(name)
+            if available_now:
+                writer = writer.trigger(availableNow=True)
+            elif trigger is not None:
+                writer = writer.trigger(processingTime=trigger)
+            with _settings(spark, settings):
+                query = writer.start()
+        except BaseException:
+            kept.release()
+            raise
         handle._begin(query, ends=available_now, metrics_port=metrics_port)
         return handle
 
@@ -230,6 +237,17 @@ def _qualified(spark: SparkSession, path: str) -> str:
     return str(where.getFileSystem(hadoop).makeQualified(where).toString())
 
 
+def _plain(error: BaseException) -> BaseException:
+    """What a cell said, if Spark's error has one of Swoop's inside."""
+    found = re.search(r"swoop\.errors\.(\w+): (.*)", str(error))
+    kind = getattr(errors, found[1], None) if found else None
+    if found is None or kind is None:
+        return error
+    plain: BaseException = kind(found[2])
+    plain.__cause__ = error
+    return plain
+
+
 class StreamHandle:
     """A live join that runs.
 
@@ -241,8 +259,8 @@ class StreamHandle:
 
     query: Any
 
-    def __init__(self, live: Resuming, memory: list[MemoryOutput], temporary: str | None) -> None:
-        self._live, self._memory, self._temporary = live, memory, temporary
+    def __init__(self, live: Resuming, kept: Checkpoint, memory: list[MemoryOutput], temporary: str | None) -> None:
+        self._live, self._kept, self._memory, self._temporary = live, kept, memory, temporary
         self._failure: BaseException | None = None
         self._over = threading.Event()
         self._stopped = False
@@ -270,11 +288,15 @@ class StreamHandle:
             if ends and not self._stopped:
                 self._live.end()
         except BaseException as error:
-            self._failure = self._failure or error
+            self._failure = self._failure or _plain(error)
         finally:
+            if self.failure is not None:
+                log.error("the stream has failed: %s", (str(self.failure).strip().splitlines() or [repr(self.failure)])[0])
             if self._server is not None:
                 self._server.shutdown()
                 self._server.server_close()
+            with suppress(OSError):
+                self._kept.release()
             if self._temporary is not None:
                 shutil.rmtree(self._temporary, ignore_errors=True)
             self._over.set()

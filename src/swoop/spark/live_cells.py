@@ -18,7 +18,7 @@ from swoop.errors import InvalidArgument, NotInWindow
 from swoop.pairs import Changes, Explanation, Pair, Step
 from swoop.spark.checkpoint import Checkpoint, State
 from swoop.spark.chunks import from_bytes
-from swoop.spark.live_join import NEVER, concatenated, ordered
+from swoop.spark.live_join import NEVER, concatenated
 from swoop.spark.merging import Merge
 from swoop.spark.outputs import Output
 from swoop.spark.resuming import Parameters, Resuming, log
@@ -66,7 +66,6 @@ class LiveCells(Resuming):
         before = self._state
         self._checkpoint.collect(before)
         tables, figures = _read(rows)
-        late = ordered(tables["late"]) if tables["late"].num_rows else tables["late"]
         changes = self._merge.apply(tables["events"])
         counted = before.counters
         arrived = sum(one["rows"] for one in figures)
@@ -80,14 +79,14 @@ class LiveCells(Resuming):
             counters=replace(
                 counted,
                 rows=counted.rows + arrived,
-                late=counted.late + late.num_rows,
+                late=counted.late + tables["late"].num_rows,
                 rejected=counted.rejected + tables["rejected"].num_rows,
                 sets=counted.sets + sum(one["sets"] for one in figures),
                 changes=counted.changes + len(changes),
             ),
         )
         self._keep(state)
-        self._put(before, [changes], late, tables["rejected"])
+        self._put(before, [changes], tables["late"], tables["rejected"])
         if rebuilt := [one for one in figures if one["rebuilt"]]:
             log.warning(
                 "batch %d: cells %s were rebuilt from their state, %d sets in %.1f s",

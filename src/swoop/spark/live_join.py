@@ -10,17 +10,15 @@ from collections import deque
 from dataclasses import replace
 from typing import Any
 
-import numpy as np
 import pyarrow as pa
 import pyarrow.compute as pc
 
 from swoop.join.topk_join import TopKJoin
 from swoop.pairs import Changes, Explanation, Pair, Step
 from swoop.spark.checkpoint import State
-from swoop.spark.resuming import Resuming
+from swoop.spark.resuming import Resuming, ordered
 
 COLUMNS = ("id", "time", "tokens", "stream", "tie", "reason", "row")  # and "text", if there are texts to show
-ORDER = [("time", "ascending"), ("id", "ascending"), ("tie", "ascending")]
 NEVER = -(2**63)  # before every time
 
 
@@ -179,9 +177,3 @@ def move_on(highest: int | None, watermark: int | None, latest: int | None, late
     highest = latest if highest is None else max(highest, latest)
     passed = highest - lateness
     return highest, passed if watermark is None else max(watermark, passed)
-
-
-def ordered(rows: pa.Table) -> pa.Table:
-    """Rows in the order in which they enter."""
-    times = rows["time"].to_numpy()
-    return rows if bool(np.all(times[1:] > times[:-1])) else rows.sort_by(ORDER)

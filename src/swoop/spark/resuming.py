@@ -12,6 +12,7 @@ from abc import ABC, abstractmethod
 from dataclasses import asdict, dataclass
 from typing import Any
 
+import numpy as np
 import pyarrow as pa
 
 from swoop.errors import InvalidArgument, InvalidFile
@@ -21,6 +22,8 @@ from swoop.similarity import Similarity
 from swoop.spark.checkpoint import Checkpoint, State
 from swoop.spark.outputs import Output
 from swoop.times import Clock, Time, TimeKind, Window
+
+ORDER = [("time", "ascending"), ("id", "ascending"), ("tie", "ascending")]
 
 log = logging.getLogger("swoop.spark")
 
@@ -225,7 +228,7 @@ class Resuming(ABC):
         since = before.written if (state.batch, state.ended) in self._before else None
         if not state.ended:
             self._rejected.put(state, rejected, since)
-            self._late.put(state, self._shown(late) if late.num_rows else late, since)
+            self._late.put(state, self._shown(ordered(late)) if late.num_rows else late, since)
         self._changes.put(state, Changes.joined(changes), since)
         first_late, first_rejected = not before.counters.late, not before.counters.rejected
         if (late.num_rows and first_late) or (rejected.num_rows and first_rejected):
@@ -254,3 +257,9 @@ class Resuming(ABC):
             batch_seconds=seconds,
             **figures,
         )
+
+
+def ordered(rows: pa.Table) -> pa.Table:
+    """Rows in the order in which they enter."""
+    times = rows["time"].to_numpy()
+    return rows if bool(np.all(times[1:] > times[:-1])) else rows.sort_by(ORDER)

@@ -15,10 +15,9 @@ STATE_SETTINGS = {
     "spark.sql.streaming.stateStore.providerClass": "org.apache.spark.sql.execution.streaming.state.RocksDBStateStoreProvider",
     "spark.sql.streaming.stateStore.rocksdb.changelogCheckpointing.enabled": "true",
 }
+_LOOPBACK = {"spark.driver.bindAddress": "127.0.0.1", "spark.driver.host": "127.0.0.1"}
 _SETTINGS = {
     **STATE_SETTINGS,
-    "spark.driver.bindAddress": "127.0.0.1",
-    "spark.driver.host": "127.0.0.1",
     "spark.driver.maxResultSize": "0",
     "spark.ui.enabled": "false",
     "spark.sql.session.timeZone": "UTC",
@@ -54,7 +53,9 @@ def session(master: str | None = None, *, name: str = "swoop", memory: str = "2g
         wanted = {key: value for key, value in wanted.items() if key.startswith("spark.sql.")}
     else:
         os.environ["JAVA_HOME"] = find_java()
-        os.environ.setdefault("SPARK_LOCAL_IP", "127.0.0.1")
+        if master.startswith(("local", "spark://127.", "spark://localhost:")):  # elsewhere, executors must reach the driver
+            os.environ.setdefault("SPARK_LOCAL_IP", "127.0.0.1")
+            wanted = {**_LOOPBACK, **wanted}
         if master.startswith("local"):  # Spark would take whatever python3 is on the path
             os.environ.setdefault("PYSPARK_PYTHON", sys.executable)
         builder = builder.master(master).config("spark.driver.memory", memory)

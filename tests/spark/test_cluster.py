@@ -1,0 +1,184 @@
+"""Cells on a cluster of processes that die: the results are those of one cell in one process without faults."""
+
+from __future__ import annotations
+
+import os
+import shutil
+import subprocess
+import sys
+import time
+from collections.abc import Callable, Iterator
+from contextlib import suppress
+from pathlib import Path
+from typing import Any
+
+import pytest
+from pyspark.sql import SparkSession
+
+from tests.spark import cluster_driver
+from tests.spark.cluster import Cluster
+from tests.spark.test_live import posts, read_rows, write_files
+
+ROOT = Path(__file__).parents[2]
+BATCHES = 12
+OUTPUTS = ("changes", "late", "rejected")
+
+
+@pytest.fixture(scope="module")
+def cluster(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Cluster]:
+    found = Cluster(tmp_path_factory.mktemp("cluster"))
+    yield found
+    found.stop()
+
+
+@pytest.fixture(scope="module")
+def undisturbed(spark: SparkSession, tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """One cell, in one process, without faults."""
+    folder = tmp_path_factory.mktemp("undisturbed")
+    write_input(folder)
+    handle = cluster_driver.start(spark, folder, 1)
+    assert handle.await_termination(120)
+    (folder / "topk").write_text(repr(list(handle.topk())))
+    assert min(len(read_rows(spark, folder, name)) for name in OUTPUTS) > 0
+    return folder
+
+
+def write_input(folder: Path) -> None:
+    rows = posts(50 * BATCHES, seed=7, disorder=12)
+    rows[150]["time"] = "soon"
+    write_files(folder / "in", rows, BATCHES)
+
+
+class Driver:
+    """A driver in a process of its own."""
+
+    def __init__(self, cluster: Cluster, folder: Path, program: str = "tests.spark.cluster_driver", *more: str) -> None:
+        self.folder, self.log = folder, folder / f"driver{len(list(folder.glob('driver*')))}.log"
+        command = [sys.executable, "-m", program, cluster.master, str(folder), *(more or ("3",))]
+        environment = {**os.environ, "PYSPARK_PYTHON": sys.executable}
+        with self.log.open("wb") as log:
+            self.process = subprocess.Popen(command, cwd=ROOT, env=environment, stdout=subprocess.PIPE, stderr=log)
+
+    @property
+    def committed(self) -> int:
+        """The last batch that Spark knows to be done."""
+        commits = self.folder / "checkpoint/commits"
+        return max((int(file.name) for file in commits.glob("[0-9]*")), default=-1)
+
+    def reach(self, batch: int, seconds: float = 180) -> None:
+        """Wait until the stream has come so far."""
+        wait(lambda: self.committed >= batch or self.process.poll() is not None, seconds)
+        assert self.committed >= batch, self.said()
+
+    def end(self, seconds: float = 180) -> str:
+        """Wait for its end; what it printed."""
+        try:
+            printed, _ = self.process.communicate(timeout=seconds)
+        finally:
+            self.process.kill()
+        return printed.decode()
+
+    def said(self) -> str:
+        """What it logged."""
+        return self.log.read_text(errors="replace")
+
+
+def wait(condition: Callable[[], bool], seconds: float) -> None:
+    until = time.monotonic() + seconds
+    while not condition():
+        assert time.monotonic() < until, "it takes too long"
+        time.sleep(0.05)
+
+
+def results(folder: Path, batch: int) -> dict[str, list[Any]]:
+    """What is out of the batches up to one."""
+    import pyarrow.parquet as pq
+
+    found = {}
+    for name in OUTPUTS:
+        files = sorted(file for file in (folder / name).glob("*.parquet") if int(file.name[:12]) <= batch)
+        found[name] = [row for file in files for row in pq.read_table(file).to_pylist()]
+    return found
+
+
+def fill(file: Path) -> None:
+    """Write until the disk is full."""
+    with file.open("wb", buffering=0) as ballast, suppress(OSError):
+        while True:
+            ballast.write(bytes(1 << 12))
+
+
+def test_faults(cluster: Cluster, undisturbed: Path, tmp_path: Path) -> None:
+    """One stream, and one fault after the other. After each, all that is out is what an undisturbed run has given by then."""
+    write_input(tmp_path)
+
+    def goes_on(driver: Driver, batches: int = 2) -> None:
+        driver.reach(to := driver.committed + batches)
+        assert results(tmp_path, to) == results(undisturbed, to)
+
+    driver = Driver(cluster, tmp_path)
+    try:
+        driver.reach(0)
+        second = Driver(cluster, tmp_path)
+        cluster.kill_executor(0)
+        goes_on(driver)
+        assert "were rebuilt from their state" in driver.said()
+        assert second.end() == ""
+        assert (
+            f"refused: the checkpoint '{tmp_path}/checkpoint/swoop' is in use by process {driver.process.pid} on"
+            in second.said()
+        )
+        cluster.kill_worker(1)
+        cluster.bring_back(1)
+        goes_on(driver)
+        driver.process.kill()
+        driver.process.wait()
+        before = driver.committed
+        driver = Driver(cluster, tmp_path)
+        cluster.stop_worker(0)
+        goes_on(driver)
+        assert f"from process {driver.process.pid}" not in driver.said()
+        assert "which is gone" in driver.said()
+        assert f"goes on after batch {before}" in driver.said() or f"goes on after batch {before + 1}" in driver.said()
+        cluster.bring_back(0)
+        topk = driver.end().splitlines()[0]
+    finally:
+        driver.process.kill()
+    assert topk == (undisturbed / "topk").read_text()
+    assert results(tmp_path, BATCHES) == results(undisturbed, BATCHES)
+
+
+def test_a_full_disk_and_a_damaged_chunk(cluster: Cluster, undisturbed: Path, tmp_path: Path) -> None:
+    write_input(tmp_path)
+    checkpoint, ballast = tmp_path / "checkpoint", tmp_path / "checkpoint/ballast"
+    checkpoint.mkdir()
+    mount = ["mount", "-t", "tmpfs", "-o", "size=64m", "tmpfs", str(checkpoint)]
+    if subprocess.run(mount, capture_output=True, check=False).returncode != 0:
+        pytest.skip("a small disk cannot be mounted here")
+    try:
+        driver = Driver(cluster, tmp_path)
+        driver.reach(2)
+        fill(ballast)
+        assert driver.end() == ""
+        assert "swoop.spark: the stream has failed: " in driver.said()
+        assert "No space left on device" in driver.said()
+        ballast.unlink()
+        stopped = driver.committed
+        assert results(tmp_path, stopped) == results(undisturbed, stopped)
+
+        kept = sorted((checkpoint / "swoop/chunks").glob("*.arrow"))
+        copies = [(file, file.read_bytes()) for file in kept]
+        for file, data in copies:
+            file.write_bytes(data[:200] + b"?" + data[201:])
+        driver = Driver(cluster, tmp_path)
+        assert driver.end() == ""
+        assert f"refused: the checkpoint '{checkpoint}/swoop' is damaged: chunks/" in driver.said()
+        for file, data in copies:
+            file.write_bytes(data)
+        topk = Driver(cluster, tmp_path).end().splitlines()[0]
+        assert topk == (undisturbed / "topk").read_text()
+        assert results(tmp_path, BATCHES) == results(undisturbed, BATCHES)
+    finally:
+        driver.process.kill()
+        subprocess.run(["umount", "--lazy", str(checkpoint)], check=False)
+        shutil.rmtree(checkpoint, ignore_errors=True)
