@@ -128,6 +128,7 @@ class Cells(StatefulProcessor):
         _kept[self._run, number] = time.monotonic(), cell
         _forget_others(self._run, cell.state.batches)
         report.figures.update(rows=int(given["rows"].sum()), rebuilt=rebuilt, seconds=seconds)
+        report.figures.update(taken=0 if sets is None else sets.num_rows, spent=time.perf_counter() - started - seconds)
         said = [*_said(report).items(), *(("rejected", data) for data in given["rejected"] if data is not None)]
         yield pd.DataFrame([(number, *one) for one in said], columns=["cell", "what", "data"])
 

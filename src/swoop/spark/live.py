@@ -33,7 +33,8 @@ from swoop.spark.outputs import MemoryOutput, find_output
 from swoop.spark.resuming import Parameters, Resuming, StreamStats, log
 from swoop.spark.rows import Names, check_k, find_spark_window, hashed, stream_of, ticks, tie, time_kind, why_unusable
 from swoop.spark.sessions import STATE_SETTINGS
-from swoop.times import find_lateness
+from swoop.spark.sizing import Machines, choose_cells
+from swoop.times import Window, find_lateness
 
 
 def topk_stream(
@@ -50,6 +51,7 @@ def topk_stream(
     min_similarity: float | None = None,
     lateness: Any = "10 seconds",
     cells: int | Literal["auto"] = 1,
+    rate: float | None = None,
     algorithm: str = "swoop",
 ) -> TopKStream:
     """The top-k of a stream, to be started.
@@ -70,7 +72,10 @@ def topk_stream(
         is later by this much. Rows that come still later go to the late output.
     cells
         1: one engine, in the driver. 3, 6, 10, ...: the sets are in g groups, and each of the g(g+1)/2 pairs of groups has an
-        engine on the cluster. The results are the same; see docs/scaling.md for when this pays.
+        engine on the cluster. The results are the same; see docs/scaling.md for when this pays. ``"auto"`` chooses from
+        ``rate`` and the memory of the machines.
+    rate
+        How many sets per second (with an integer window: per unit of time) are expected. Only for ``cells="auto"``.
     algorithm
         ``"swoop"``, or ``"swoop-minimal"``: slower, but it knows the paper's whole skyband, for the live page and
         :meth:`StreamHandle.skyband`. The results are the same.
@@ -88,13 +93,13 @@ def topk_stream(
         raise InvalidArgument("sets is not a stream; make it with spark.readStream, or use topk_history")
     if not hasattr(sets, "_jdf"):
         raise InvalidArgument("a live join needs its engine beside Spark's driver, so it cannot be started over Spark Connect")
-    grid = Grid.of(cells)
     names = Names(id, time, tokens, stream, text)
     names.check(sets)
     ids = sets.schema[id].dataType
     if not isinstance(ids, T.StringType | T.BinaryType | T.IntegralType):
         raise InvalidData(f"column {id!r} has type {ids.simpleString()}; an id is an integer, a string or a binary: cast it")
     length = find_spark_window(window)
+    grid = Grid.of(_chosen(sets.sparkSession, length, rate) if cells == "auto" else cells)
     measure = find_similarity(similarity)
     parameters = Parameters(
         k=check_k(k),
@@ -111,6 +116,14 @@ def topk_stream(
     )
     parameters.join(parameters.k)  # refuses what it cannot do, before anything is started
     return TopKStream(_prepared(sets, names, parameters), parameters)
+
+
+def _chosen(spark: SparkSession, window: Window, rate: float | None) -> int:
+    if isinstance(rate, bool) or not isinstance(rate, int | float) or rate <= 0:
+        raise InvalidArgument(f"cells='auto' needs rate=..., the sets per second that you expect; got {rate!r}")
+    found = choose_cells(rate, window.length / (1e6 if window.kind == "duration" else 1), Machines.of(spark))
+    log.info("cells='auto' has chosen %d cells", found)
+    return found
 
 
 def _prepared(sets: DataFrame, names: Names, parameters: Parameters) -> DataFrame:

@@ -29,11 +29,18 @@ FIGURES = ("held", "window_size", "stock_size", "vocabulary_size", "memory_bytes
 class LiveCells(Resuming):
     """The join of a stream that comes in numbered batches, with engines in cells.
 
+    Attributes
+    ----------
+    cells
+        Figures of each cell in the last batch.
+
     Parameters
     ----------
     finish_cells
         Gives what the cells say when the stream ends and the rows enter that they hold.
     """
+
+    cells: list[dict[str, Any]]
 
     def __init__(
         self,
@@ -45,6 +52,7 @@ class LiveCells(Resuming):
         finish_cells: Callable[[], pa.Table],
     ) -> None:
         self._finish_cells = finish_cells
+        self.cells = []
         super().__init__(parameters, checkpoint, changes, late, rejected)
 
     @property
@@ -66,6 +74,7 @@ class LiveCells(Resuming):
         before = self._state
         self._checkpoint.collect(before)
         tables, figures = _read(rows)
+        self.cells = sorted(figures, key=lambda one: one["cell"])
         changes = self._merge.apply(tables["events"])
         counted = before.counters
         arrived = sum(one["rows"] for one in figures)

@@ -1,0 +1,33 @@
+"""A cluster of processes that can be made to fail."""
+
+from __future__ import annotations
+
+import psutil
+
+from swoop.bench.standalone import Cluster
+
+
+class FaultyCluster(Cluster):
+    """Executors and workers that are killed or stopped, and workers that come back."""
+
+    def kill_executor(self, worker: int) -> None:
+        executors = [
+            child
+            for child in psutil.Process(self.workers[worker].pid).children()
+            if "CoarseGrainedExecutorBackend" in " ".join(child.cmdline())
+        ]
+        assert executors
+        for executor in executors:
+            executor.kill()
+
+    def kill_worker(self, worker: int) -> None:
+        self.workers[worker].kill()
+        self.workers[worker].wait(30)
+
+    def stop_worker(self, worker: int) -> None:
+        self.workers[worker].terminate()
+        self.workers[worker].wait(30)
+
+    def bring_back(self, worker: int) -> None:
+        self._end(self.workers[worker])  # what it may have left behind
+        self.workers[worker] = self._start_worker()
