@@ -1,4 +1,4 @@
-"""A history on a cluster, in a process of its own: python -m tests.spark.cluster_history MASTER FOLDER."""
+"""A history on a cluster: spark-submit tests/spark/cluster_history.py FOLDER."""
 
 from __future__ import annotations
 
@@ -32,8 +32,8 @@ def tell(spark: SparkSession, file: Path) -> None:
 
 
 if __name__ == "__main__":
-    master, folder = sys.argv[1], Path(sys.argv[2])
-    spark = session(master, spark_executor_memory="700m", spark_executor_cores=1, spark_sql_adaptive_enabled="false")
-    spark.conf.set("spark.sql.shuffle.partitions", SLICES)
+    folder = Path(sys.argv[1])
+    spark = session(spark_sql_shuffle_partitions=SLICES)
+    (folder / "master").write_text(str(spark.sparkContext.master))
     threading.Thread(target=tell, args=(spark, folder / "running"), daemon=True).start()
     stays(spark, folder).write.parquet(str(folder / "stays"))

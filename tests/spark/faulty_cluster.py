@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from contextlib import suppress
+
 import psutil
 
 from swoop.bench.standalone import Cluster
@@ -11,14 +13,13 @@ class FaultyCluster(Cluster):
     """Executors and workers that are killed or stopped, and workers that come back."""
 
     def kill_executor(self, worker: int) -> None:
-        executors = [
-            child
-            for child in psutil.Process(self.workers[worker].pid).children()
-            if "CoarseGrainedExecutorBackend" in " ".join(child.cmdline())
-        ]
-        assert executors
-        for executor in executors:
-            executor.kill()
+        killed = 0
+        for child in psutil.Process(self.workers[worker].pid).children():
+            with suppress(psutil.Error):  # one that is gone
+                if "CoarseGrainedExecutorBackend" in " ".join(child.cmdline()):
+                    child.kill()
+                    killed += 1
+        assert killed
 
     def kill_worker(self, worker: int) -> None:
         self.workers[worker].kill()

@@ -12,9 +12,11 @@ from pathlib import Path
 from typing import Any
 
 import pyarrow.parquet as pq
+import pyspark
 import pytest
 from pyspark.sql import SparkSession
 
+from swoop.spark.java import find_java
 from tests.spark import cluster_driver, cluster_history
 from tests.spark.faulty_cluster import FaultyCluster
 from tests.spark.test_live import posts, read_rows, write_files
@@ -49,10 +51,10 @@ def write_input(folder: Path, disorder: int) -> None:
 class Driver:
     """A driver in a process of its own."""
 
-    def __init__(self, cluster: FaultyCluster, folder: Path, program: str = "tests.spark.cluster_driver", *more: str) -> None:
+    def __init__(self, cluster: FaultyCluster, folder: Path, *command: str) -> None:
         self.folder, self.log = folder, folder / f"driver{len(list(folder.glob('driver*')))}.log"
-        command = [sys.executable, "-m", program, cluster.master, str(folder), *(more or ("3",))]
-        environment = {**os.environ, "PYSPARK_PYTHON": sys.executable}
+        command = command or (sys.executable, "-m", "tests.spark.cluster_driver", cluster.master, str(folder), "3")
+        environment = {**os.environ, "PYSPARK_PYTHON": sys.executable, "JAVA_HOME": find_java(), "SPARK_LOCAL_IP": "127.0.0.1"}
         with self.log.open("wb") as log:
             self.process = subprocess.Popen(command, cwd=ROOT, env=environment, stdout=subprocess.PIPE, stderr=log)
 
@@ -188,14 +190,18 @@ def without_batches(found: dict[str, list[Any]]) -> Any:
 
 def test_a_history_whose_executor_dies(spark: SparkSession, cluster: FaultyCluster, tmp_path: Path) -> None:
     write_files(tmp_path / "in", posts(6000, seed=3), 4)
-    driver = Driver(cluster, tmp_path, "tests.spark.cluster_history", "-")
+    submit = (str(Path(pyspark.__file__).parent / "bin/spark-submit"), "--master", cluster.master)
+    size = ("--executor-memory", "700m", "--executor-cores", "1", "--conf", "spark.sql.adaptive.enabled=false")
+    driver = Driver(cluster, tmp_path, *submit, *size, cluster_history.__file__, str(tmp_path))
     try:
         wait(lambda: (tmp_path / "running").exists() or driver.process.poll() is not None, 180)
+        assert (tmp_path / "running").exists(), driver.said()
         cluster.kill_executor(0)
         driver.end()
     finally:
         driver.process.kill()
     assert driver.process.returncode == 0, driver.said()
+    assert (tmp_path / "master").read_text() == cluster.master
     expected = sorted(map(str, cluster_history.stays(spark, tmp_path).collect()))
     found = spark.read.parquet(str(tmp_path / "stays")).collect()
     assert sorted(map(str, found)) == expected

@@ -12,7 +12,7 @@ def test_one_cell_as_long_as_it_fits() -> None:
     machines = Machines(driver_bytes=16 * GIB, cores=100, core_bytes=8 * GIB)
     fits = 8 * GIB / BYTES
     assert choose_cells(1000, fits / 1000, machines) == 1
-    assert choose_cells(1000, 1.01 * fits / 1000, machines) == 3
+    assert choose_cells(1000, 1.01 * fits / 1000, machines) == 6  # with two groups, one of the cells still has all sets
     assert choose_cells(2 * CELL_RATE, 1, machines) == 1
     assert choose_cells(5 * CELL_RATE, 1, machines) > 3
 
@@ -23,8 +23,8 @@ def test_a_core_never_gets_more_than_it_can_take() -> None:
             machines = Machines(driver_bytes=0, cores=cores, core_bytes=8 * GIB)
             try:
                 cells = choose_cells(rate, 3600, machines)
-            except InvalidArgument as error:
-                assert f"{cores} cores" in str(error)
+            except InvalidArgument:
+                assert rate > 100
                 continue
             groups = int((2 * cells) ** 0.5)
             assert groups * (groups + 1) // 2 == cells

@@ -7,6 +7,7 @@ import sys
 from pathlib import Path
 from typing import Any
 
+from pyspark import SparkConf
 from pyspark.sql import SparkSession
 
 from swoop.spark.java import find_java
@@ -34,7 +35,8 @@ def session(master: str | None = None, *, name: str = "swoop", memory: str = "2g
     ----------
     master
         Where to run: ``"local[4]"``, ``"spark://host:7077"``, ``"sc://host:15002"`` (Spark Connect), ...; by default the
-        server that ``SPARK_REMOTE`` names, else all cores of this machine. An active session is used as it is.
+        server that ``SPARK_REMOTE`` names, else all cores of this machine. An active session is used as it is, and a program
+        that was started by ``spark-submit`` runs where that says.
     name
         What the session is called in Spark's own pages.
     memory
@@ -45,11 +47,14 @@ def session(master: str | None = None, *, name: str = "swoop", memory: str = "2g
     active = SparkSession.getActiveSession()
     if active is not None:
         return active
-    wanted = {**_SETTINGS, **{key.replace("_", "."): str(value) for key, value in settings.items()}}
-    master = master or os.environ.get("SPARK_REMOTE") or "local[*]"
+    given = {key.replace("_", "."): str(value) for key, value in settings.items()}
+    wanted = {**_SETTINGS, **given}
     builder = SparkSession.builder.appName(name)
-    if master.startswith("sc://"):  # a server has its own Java, memory and addresses
-        builder = builder.remote(master)
+    if master is None and "PYSPARK_GATEWAY_PORT" in os.environ:  # spark-submit has said where, and how
+        said = SparkConf()
+        wanted = {key: value for key, value in wanted.items() if key in given or not said.contains(key)}
+    elif (master := master or os.environ.get("SPARK_REMOTE") or "local[*]").startswith("sc://"):
+        builder = builder.remote(master)  # a server has its own Java, memory and addresses
         wanted = {key: value for key, value in wanted.items() if key.startswith("spark.sql.")}
     else:
         os.environ["JAVA_HOME"] = find_java()
