@@ -25,7 +25,8 @@ format: $(READY)
 	$(BIN)/ruff format .
 	$(BIN)/ruff check --fix .
 
-# BENCH="--peer path/to/program" also runs a C++ implementation of the paper, in turns with Swoop; see docs/performance.md.
+# The paper's evaluation, small; the report is in the folder evaluation. BENCH=--full for the paper's sizes, BENCH=performance for
+# docs/performance.md, BENCH=--help for all there is.
 bench: $(READY)
 	$(BIN)/swoop bench $(BENCH)
 

@@ -1,3 +1,3 @@
-"""Benchmarks. ``swoop bench`` measures Swoop on five stream shapes and on Spark and writes ``docs/performance.md``;
-``swoop bench paper`` does the experiments of the paper and writes a report.
+"""Benchmarks. ``swoop bench`` does the experiments of the paper and writes a report; ``swoop bench performance`` measures
+Swoop on five stream shapes and on Spark and writes ``docs/performance.md``.
 """

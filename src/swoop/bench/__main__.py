@@ -1,35 +1,41 @@
-"""Run the benchmarks and write the report.
+"""Run the paper's evaluation, or measure how fast Swoop is.
 
 Examples
 --------
-    swoop bench                        how fast Swoop is, about a quarter of an hour
-    swoop bench --sets 20000           a quick look
-    swoop bench paper                  the paper's evaluation, small, in two minutes; again: what is missing
-    swoop bench paper --full           at the paper's sizes
-    swoop bench --peer ./swoop_paper   in turns with a C++ program
+    swoop bench                                    the paper's evaluation, small, in less than five minutes
+    swoop bench                                    again: only what is missing
+    swoop bench --full --only token-order          one experiment at the paper's sizes
+    swoop bench --stream dblp=dblp.xml.gz          on the real stream
+    swoop bench streams                            the paper's table of streams, at full length
+    swoop bench performance                        rates, memory, Spark: docs/performance.md, in a quarter of an hour
+    swoop bench performance --peer ./swoop_paper   in turns with a C++ program
+    swoop bench cells                              what cells on a Spark cluster cost and bring, in ten minutes
 """
 
 from __future__ import annotations
 
 import argparse
 import platform
-import subprocess
 import sys
 import tempfile
+from dataclasses import replace
 from pathlib import Path
 
 import numba
 import numpy as np
 
 from swoop.bench import measure
-from swoop.bench.evaluation import evaluate
-from swoop.bench.experiments import EXPERIMENTS, FULL, QUICK
+from swoop.bench.evaluation import EXPERIMENTS, evaluate, make_table
+from swoop.bench.experiments import FULL, QUICK
+from swoop.bench.kept import commit
+from swoop.bench.report import Picture, save
 from swoop.bench.streams import SHAPES, Stream, generate
+from swoop.errors import InvalidArgument
 
 HEADER = """\
 # Performance
 
-Made by `make bench`; do not edit by hand.
+Made by `swoop bench performance`; do not edit by hand.
 
 Commit {commit}, {machine}. One core.
 
@@ -38,7 +44,7 @@ reading the table, the vocabulary and everything else included. The streams are 
 (`swoop.bench.streams`). "Without a floor" is `algorithm="swoop-minimal"`, the paper's own stock (see [The floor](floor.md)).
 
 The peer is the paper's algorithm as published, in C++ (Boost multi-index, linked lists), run in turns with Swoop on the same
-streams; its rates leave out loading. `make bench BENCH="--peer PROGRAM"` runs any program that takes
+streams; its rates leave out loading. `swoop bench performance --peer PROGRAM` runs any program that takes
 `swoop FILE --k K --window MICROSECONDS` and prints JSON with `sets_per_cpu_s` and `rss_peak_mb`; `Stream.save` describes the
 file.
 """
@@ -54,24 +60,56 @@ def main(given: list[str] | None = None) -> None:
     parser = argparse.ArgumentParser(
         prog="swoop bench", description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter
     )
-    parser.add_argument("what", nargs="?", choices=["performance", "paper"], default="performance")
-    parser.add_argument("--full", action="store_true", help="the paper's sizes (paper)")
-    parser.add_argument("--only", action="append", choices=list(EXPERIMENTS), help="an experiment; may be repeated (paper)")
-    parser.add_argument("--folder", type=Path, default=Path("evaluation"), help="results and report (paper)")
-    parser.add_argument("--sets", type=int, default=300_000, help="sets per stream (enron: a fifteenth)")
-    parser.add_argument("--large-k-sets", type=int, default=100_000, help="sets per stream at k = 1000 (enron: a fifth)")
-    parser.add_argument("--rounds", type=int, default=3, help="rounds, of which the best counts")
-    parser.add_argument("--peer", help="a program that runs the paper's algorithm on a saved stream and prints JSON")
-    parser.add_argument("--streams", type=Path, help="a folder of saved streams to use instead of generated ones")
-    parser.add_argument("--more", type=Path, action="append", help="a further saved stream; may be repeated")
-    parser.add_argument("--spark-rows", type=int, default=1_000_000, help="rows of the histories on Spark; 0 leaves Spark out")
-    parser.add_argument("--out", type=Path, default=Path("docs/performance.md"), help="the report")
+    parser.add_argument("what", nargs="?", choices=["paper", "streams", "performance", "cells"], default="paper")
+    paper = parser.add_argument_group("paper")
+    size = paper.add_mutually_exclusive_group()
+    size.add_argument("--quick", action="store_true", help="small streams (the default)")
+    size.add_argument("--full", action="store_true", help="the paper's sizes")
+    paper.add_argument("--only", action="append", choices=EXPERIMENTS, metavar="NAME", help=f"of {', '.join(EXPERIMENTS)}")
+    paper.add_argument(
+        "--limit", type=float, help=f"seconds of CPU time per run: {QUICK.limit:g}, or {FULL.limit:g} with --full"
+    )
+    paper.add_argument("--stream", action="append", default=[], metavar="NAME=PATH", help="the real data of a stream")
+    paper.add_argument("--folder", type=Path, default=Path("evaluation"), help="results and report; also of streams")
+    paper.add_argument("--docs", type=Path, help="the folder of the site: write its page, too")
+    streams = parser.add_argument_group("streams")
+    streams.add_argument(
+        "--share", type=float, default=1.0, help="of the paper's lengths; all of it takes 8 GB for some seconds"
+    )
+    performance = parser.add_argument_group("performance")
+    performance.add_argument("--sets", type=int, default=300_000, help="sets per stream (enron: a fifteenth)")
+    performance.add_argument("--large-k-sets", type=int, default=100_000, help="sets per stream at k = 1000 (enron: a fifth)")
+    performance.add_argument("--rounds", type=int, default=3, help="rounds, of which the best counts")
+    performance.add_argument("--peer", help="a program that runs the paper's algorithm on a saved stream and prints JSON")
+    performance.add_argument("--streams", type=Path, help="a folder of saved streams to use instead of generated ones")
+    performance.add_argument("--more", type=Path, action="append", help="a further saved stream; may be repeated")
+    performance.add_argument(
+        "--spark-rows", type=int, default=1_000_000, help="rows of the histories on Spark; 0 leaves Spark out"
+    )
+    performance.add_argument("--out", type=Path, default=Path("docs/performance.md"), help="the report")
+    cells = parser.add_argument_group("cells")
+    cells.add_argument("--groups", type=int, nargs="+", default=[1, 2, 3, 4], help="g, for g(g+1)/2 cells each; also --docs")
     arguments = parser.parse_args(given)
     if arguments.what == "paper":
-        page = evaluate(arguments.folder, arguments.only or list(EXPERIMENTS), FULL if arguments.full else QUICK, say)
+        scale = FULL if arguments.full else QUICK
+        if arguments.limit:
+            scale = replace(scale, limit=arguments.limit)
+        names = arguments.only or list(EXPERIMENTS)
+        page = evaluate(arguments.folder, names, scale, say, _real(arguments.stream), arguments.docs)
         say(f"written: {page}")
         return
+    if arguments.what == "cells":
+        from swoop.bench.competitors import write_into
+        from swoop.bench.scaling import report as grow
 
+        lines = grow(arguments.groups, say)
+        print("\n".join(lines))
+        if arguments.docs:
+            write_into(arguments.docs / "scaling.md", lines)
+        return
+    if arguments.what == "streams":
+        make_table(arguments.folder, arguments.share, say)
+        return
     with tempfile.TemporaryDirectory() as folder:
         lines = report(arguments, Path(folder))
     arguments.out.write_text("\n".join(lines) + "\n")
@@ -80,6 +118,18 @@ def main(given: list[str] | None = None) -> None:
 
 def say(text: str) -> None:
     print(text, file=sys.stderr, flush=True)
+
+
+def _real(given: list[str]) -> dict[str, Path]:
+    found = {}
+    for text in given:
+        name, equals, path = text.partition("=")
+        if name not in SHAPES or not equals:
+            raise InvalidArgument(f"--stream {text}: expected one of {', '.join(SHAPES)}, = and a path, like dblp=dblp.xml.gz")
+        if not Path(path).exists():
+            raise InvalidArgument(f"--stream {text}: there is no {path}")
+        found[name] = Path(path)
+    return found
 
 
 def load(name: str, sets: int, arguments: argparse.Namespace) -> Stream:
@@ -98,7 +148,8 @@ COLUMNS = """\
 
 
 def report(arguments: argparse.Namespace, folder: Path) -> list[str]:
-    lines = header(arguments)
+    lines = [*header(arguments), "", f"![{PICTURE}](figures/performance.svg)"]
+    seen: list[measure.Rate] = []
     for k, total, windows in (
         (10, arguments.sets, [100, 1000, 10_000, 100_000]),
         (1000, arguments.large_k_sets, [1000, 10_000]),
@@ -108,11 +159,12 @@ def report(arguments: argparse.Namespace, folder: Path) -> list[str]:
         lines += ["", f"## Set rate, k = {k:,}", "", *COLUMNS]
         for name in SHAPES:
             stream = load(name, total // (15 if k == 10 else 5) if name == "enron" else total, arguments)
-            lines += rates(stream, [w for w in windows if 2 * w < len(stream)], k, arguments, folder)
+            lines += rates(stream, [w for w in windows if 2 * w < len(stream)], k, arguments, folder, seen)
+    draw(seen, arguments.out.parent / "figures" / "performance.svg")
     if arguments.more:
         lines += ["", "## Real streams, k = 10", "", *COLUMNS]
         for path in arguments.more:
-            lines += rates(Stream.load(path), [1000, 10_000], 10, arguments, folder)
+            lines += rates(Stream.load(path), [1000, 10_000], 10, arguments, folder, [])
     lines += memory(arguments, folder) + latency(arguments)
     if arguments.spark_rows:
         from swoop.bench import spark
@@ -121,12 +173,15 @@ def report(arguments: argparse.Namespace, folder: Path) -> list[str]:
     return lines
 
 
-def rates(stream: Stream, windows: list[int], k: int, arguments: argparse.Namespace, folder: Path) -> list[str]:
+def rates(
+    stream: Stream, windows: list[int], k: int, arguments: argparse.Namespace, folder: Path, seen: list[measure.Rate]
+) -> list[str]:
     """The rows of a table of rates. The larger k, the longer the others would take; they are left out."""
     lines = []
     alone = k > 1000
     peer = None if alone else arguments.peer
     for r in measure.rates(stream, windows, k, arguments.rounds, peer, folder, minimal=not alone):
+        seen.append(r)
         cells = [r.stream, f"{r.sets:,}", f"{r.window:,}", f"{r.swoop:,.0f}"]
         for other in (r.minimal, r.peer):
             cells += [f"{other:,.0f}", f"{r.swoop / other:.1f}"] if other else ["", ""]
@@ -135,14 +190,20 @@ def rates(stream: Stream, windows: list[int], k: int, arguments: argparse.Namesp
     return lines
 
 
+PICTURE = "Sets per second against the window at k = 10, for each stream"
+
+
+def draw(seen: list[measure.Rate], path: Path) -> None:
+    """The picture of the report."""
+    from swoop.bench.figures import rates_figure
+
+    save([Picture(path.stem, rates_figure(seen), PICTURE)], path.parent, ("svg",))
+
+
 def header(arguments: argparse.Namespace) -> list[str]:
-    commit = subprocess.run(
-        ["git", "rev-parse", "--short", "HEAD"],  # noqa: S607
-        capture_output=True, text=True, check=False,
-    ).stdout.strip()  # fmt: skip
     model = next((line.split(":")[1].strip() for line in _cpuinfo() if line.startswith("model name")), platform.processor())
     machine = f"{model}, Python {platform.python_version()}, Numba {numba.__version__}, NumPy {np.__version__}"
-    return HEADER.format(commit=commit or "unknown", machine=machine, rounds=arguments.rounds).splitlines()
+    return HEADER.format(commit=commit() or "unknown", machine=machine, rounds=arguments.rounds).splitlines()
 
 
 def _cpuinfo() -> list[str]:

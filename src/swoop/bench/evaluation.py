@@ -2,97 +2,179 @@
 
 from __future__ import annotations
 
-import html
-from collections.abc import Callable
+import platform
+from collections.abc import Callable, Iterable, Mapping
+from dataclasses import dataclass, replace
 from pathlib import Path
-from typing import Any
 
-from swoop.bench.claims import CLAIMS, Seen
-from swoop.bench.experiments import EXPERIMENTS, Latency, Results, Run, Scale, latency, perform, stream_of
+from swoop.bench import alternatives, batches, latency, profiles, report
+from swoop.bench.claims import CLAIMS, OTHERS, PAPER, Seen
+from swoop.bench.experiments import FULL, GENERATED, RUNS, STREAMS, Result, Run, Scale, Streams, perform
+from swoop.bench.kept import Kept, digest_of, version
+from swoop.bench.report import Heading, Part, Picture, Table, Text
+from swoop.bench.streams import SHAPES
+
+EXPERIMENTS = (*RUNS, "dblp", "batches", "latency", "streams", "alternatives")
+Say = Callable[[str], None]
 
 TITLES = {
     "set-rate": "Set rate against the window, k = 10",
-    "result-size": "Set rate against k (FLICKR, average window 1,000)",
-    "pre-candidates": "Pre-candidates and candidates per set (TWEET, k = 10)",
+    "large-k": "Set rate against the window, k = 1,000",
+    "result-size": "Set rate against k",
+    "pre-candidates": "Pre-candidates and candidates per set, k = 10",
     "ablations": "Without the candidate index, without the incremental stock",
     "token-order": "The order of lists, k = 10",
-    "dblp": "Why the order matters on DBLP: bursts, and two tokens that become frequent late",
+    "dblp": "Why the order matters on DBLP",
+    "latency": "Latency at 80 % load",
     "stock": "Largest stock",
-    "latency": "Latency under 80 % load (TWEET, k = 10)",
+}
+ABOUT = {
+    "set-rate": "Sets per second of CPU time. A triangle is a run that was stopped at its limit of time: its rate up to there, "
+    "mostly of windows that were not yet full, so too good. DBLP arrives in bursts; as in the paper, its windows are days.",
+    "pre-candidates": "Pre-candidates are the pairs that an algorithm looks at, candidates those that it sends to its stock.",
+    "token-order": "SWOOP visits the shortest list first; SWOOP-noopt visits lists in the order in which tokens appeared.",
+    "dblp": "Most sets of the spikes are home pages, with a name and the two tokens that all home pages have.",
+    "latency": "TWEET, k = 10. Sets are inserted one by one from Python, and arrive at 80 % of the rate that this sustains. "
+    "The latency is the time from the arrival of a set to the result, waiting included.",
+    "stock": "Pairs in the stock, looked at now and then during a run. The dotted line is k times the window, the worst case.",
 }
 
 
-def evaluate(folder: Path, names: list[str], scale: Scale, say: Callable[[str], None]) -> Path:
-    """Do the runs of the named experiments that are not there yet, and write the report."""
-    folder.mkdir(parents=True, exist_ok=True)
-    results = Results(folder / "results.parquet")
-    wanted = list(dict.fromkeys(run for name in names for run in EXPERIMENTS[name](scale)))
-    wanted.sort(key=lambda run: (run.stream, run.sets))
-    for number, run in enumerate(wanted, 1):
-        if results.get(run) is None:
-            result = perform(run, scale.limit)
-            results.add(result)
-            note = "" if result.is_complete else f", stopped after {result.done:,} sets"
-            say(f"{number}/{len(wanted)} {_name(run)}: {result.rate:,.0f} sets/s{note}")
-    say("latency")
-    stream, _ = stream_of("tweet", scale.sets)
-    latencies = [latency(stream, window) for window in scale.windows_of("tweet")]
+@dataclass
+class Store:
+    """All that is kept in the folder of an evaluation."""
+
+    folder: Path
+
+    def __post_init__(self) -> None:
+        self.folder.mkdir(parents=True, exist_ok=True)
+        self.results = Kept(self.folder / "results.parquet", Result)
+        self.profiles = Kept(self.folder / "streams.parquet", profiles.Profile, digest_of("bench/streams.py"))
+        self.bursts = Kept(self.folder / "bursts.parquet", profiles.Bursts)
+        self.batches = Kept(self.folder / "batches.parquet", batches.Batches)
+        self.latencies = Kept(self.folder / "latency.parquet", latency.Latency)
+        self.alternatives = Kept(self.folder / "alternatives.parquet", alternatives.Alternative)
+
+
+def evaluate(
+    folder: Path, names: list[str], scale: Scale, say: Say, real: Mapping[str, Path] | None = None, docs: Path | None = None
+) -> Path:
+    """Do what is not there yet of the named experiments, and write the report; with ``docs`` also the page of the site."""
+    store, streams = Store(folder), Streams(scale, real)
+    wanted = {run.case: run for name in names if name in RUNS for run in RUNS[name](scale, streams)}
+    runs = sorted(wanted.values(), key=lambda run: STREAMS.index(run.stream))
+    for number, run in enumerate(runs, 1):
+        known = store.results.get(run.case)
+        if known is None or (known.stopped == "time" and known.cpu_seconds < scale.limit):
+            result = perform(run, streams, scale.limit)
+            store.results.add(result)
+            note = f", stopped at its limit of {result.stopped} after {result.done:,} sets" if result.stopped else ""
+            say(f"{number}/{len(runs)} {_name(run)}: {result.rate:,.0f} sets/s{note}")
+    others = _look(store, names, scale, streams, say)
     say("drawing")
-    return write_report(folder, results, latencies, scale)
+    parts = _parts(store, wanted.values(), others, scale, streams)
+    report.save(parts, folder, ("svg", "png"))
+    page = folder / "report.html"
+    page.write_text(report.as_html("The paper's evaluation", parts, folder), encoding="utf-8")
+    if docs:
+        report.save(parts, docs / "figures", ("svg",))
+        made = Text("Made by `swoop bench --docs docs`; do not edit by hand.")
+        (docs / "evaluation.md").write_text(report.as_markdown("Evaluation", [made, *parts], "figures"), encoding="utf-8")
+    return page
 
 
 def _name(run: Run) -> str:
-    return f"{run.algorithm} on {run.stream}, window {run.window:,}, k {run.k:,}"
+    return f"{run.algorithm} on {run.stream}, window {run.shown_window}, k {run.k:,}"
 
 
-def write_report(folder: Path, results: Results, latencies: list[Latency], scale: Scale) -> Path:
-    from swoop.bench.figures import figures
+def _look(store: Store, names: list[str], scale: Scale, streams: Streams, say: Say) -> list[alternatives.Alternative]:
+    """Everything but the runs, stream by stream. Returns what was seen of other tools."""
+    found = []
+    for name in STREAMS:
+        case = name, streams.source(name), scale.sets[name]
+        if "streams" in names and store.profiles.get(case) is None:
+            store.profiles.add(profiles.profile(streams.get(name)[0], *case[1:]))
+        if name == "dblp" and "dblp" in names and store.bursts.get(case) is None:
+            store.bursts.add(profiles.bursts(streams.get(name)[0], *case[1:]))
+        if name == "enron" and "batches" in names and store.batches.get(case) is None:
+            say("Static in batches")
+            store.batches.add(batches.batches(streams.get(name)[0], *case[1:]))
+        for window in scale.windows_of(name) if name == "tweet" and "latency" in names else ():
+            if store.latencies.get((*case, window)) is None:
+                say(f"latency, window {window:,}")
+                store.latencies.add(latency.latency(streams.get(name)[0], *case[1:], window))
+        if name == "tweet" and "alternatives" in names:
+            stream = alternatives.part_of(None if streams.source(name) == GENERATED else streams.get(name)[0])
+            found = alternatives.measure(stream, case[1], len(stream), store.alternatives, min(4 * scale.limit, 60.0), say)
+    return found
 
-    dblp, _ = stream_of("dblp", scale.sets)
-    parts = []
-    for name, chart in figures(results, dblp, scale.windows_of("dblp")[-1]).items():
-        chart = chart.configure_view(strokeOpacity=0).configure_axis(
-            labelFontSize=11, titleFontSize=12, titleFontWeight="normal"
-        )
-        chart.save(folder / f"{name}.png", scale_factor=2)
-        chart.save(folder / f"{name}.svg")
-        parts.append(f"<h2>{TITLES[name]}</h2><figure>{(folder / f'{name}.svg').read_text()}</figure>{_claims(name, results)}")
-    parts.append(f"<h2>{TITLES['latency']}</h2>{_latency(latencies)}")
-    parts.append(f"<h2>How many times faster than</h2>{_ratios(results)}")
-    path = folder / "report.html"
-    path.write_text(_PAGE.replace("BODY", "".join(parts)), encoding="utf-8")
-    return path
+
+# the report
 
 
-def _claims(figure: str, results: Results) -> str:
+def _parts(
+    store: Store, wanted: Iterable[Run], others: list[alternatives.Alternative], scale: Scale, streams: Streams
+) -> list[Part]:
+    from swoop.bench.figures import bursts_figure, latency_figure, result_figures
+
+    results = [r for run in wanted if (r := store.results.get(run.case))]
+    cases = {name: (name, streams.source(name), scale.sets[name]) for name in STREAMS}
+    bursts = store.bursts.get(cases["dblp"])
+    found = [store.latencies.get((*cases["tweet"], window)) for window in scale.windows_of("tweet")]
+    latencies = [seen for seen in found if seen is not None]
+    seen = Seen(results, bursts, store.batches.get(cases["enron"]), latencies)
+    charts = result_figures(results)
+    if bursts:
+        charts["dblp"] = bursts_figure(bursts)
+    if latencies:
+        charts["latency"] = latency_figure(latencies)
+    parts: list[Part] = [Text(_setting(scale, streams))]
+    for name, title in TITLES.items():
+        if name in charts:
+            parts += [Heading(title), *([Text(ABOUT[name])] if name in ABOUT else []), Picture(name, charts[name], title)]
+            if name == "latency":
+                parts.append(_latencies(latencies))
+            parts += _claims(name, seen)
+    if results:
+        parts += _ratios(seen)
+    if others:
+        parts += _others(others)
+    return parts + _profiles(store, streams)
+
+
+def _setting(scale: Scale, streams: Streams) -> str:
+    cpu = Path("/proc/cpuinfo")
+    lines = cpu.read_text().splitlines() if cpu.exists() else []
+    model = next((line.split(":")[1].strip() for line in lines if line.startswith("model name")), platform.processor())
+    real = [f"{name.upper()} from {streams.source(name)}" for name in STREAMS if streams.source(name) != GENERATED]
+    sources = f"Real streams: {', '.join(real)}; the others are" if real else "Streams are"
+    return (
+        f"Section 7 of the paper, done again by Swoop {version()} ({scale.name}) on one core of an {model}, Python "
+        f"{platform.python_version()}. {sources} generated, shaped like those of the paper (see the end). All algorithms are "
+        f"compiled and share the engine's data structures. “SWOOP as in the paper” is the paper's algorithm; “Swoop” is the "
+        f"engine as people use it, which adds a floor. A run is stopped after {scale.limit:g} s of CPU time."
+    )
+
+
+def _claims(figure: str, seen: Seen) -> list[Part]:
     rows = []
-    seen = Seen(results)
     for claim in CLAIMS:
         if claim.figure == figure:
             holds, found = claim.look(seen)
             word = {True: "seen", False: "not seen", None: "not looked at"}[holds]
-            rows.append(
-                f"<tr><td>{html.escape(claim.says)}</td><td class={word.split()[0]}>{word}</td>"
-                f"<td>{html.escape(found)}</td></tr>"
-            )
-    return f"<table><tr><th>The paper</th><th>here</th><th></th></tr>{''.join(rows)}</table>" if rows else ""
+            reason = f". {claim.why}" if holds is False and claim.why else ""
+            rows.append([claim.says, word, found + reason])
+    return [Table(["the paper", "here", "what was found"], rows, "words")] if rows else []
 
 
-def _table(head: list[str], rows: list[list[Any]]) -> str:
-    line = "".join(f"<th>{html.escape(cell)}</th>" for cell in head)
-    body = "".join("<tr>" + "".join(f"<td>{html.escape(str(cell))}</td>" for cell in row) + "</tr>" for row in rows)
-    return f"<table class=numbers><tr>{line}</tr>{body}</table>"
-
-
-def _latency(latencies: list[Latency]) -> str:
-    head = ["average window", "arrivals per second", "median", "p99", "p99.9", "longest", "longest queue", "longest insertion"]
-    return _table(
-        head,
+def _latencies(latencies: list[latency.Latency]) -> Table:
+    return Table(
+        ["average window", "arrivals per second", "median", "p99", "p99.9", "longest", "longest queue", "longest insertion"],
         [
             [
                 f"{x.window:,}",
                 f"{x.rate:,.0f}",
-                *(f"{1e6 * x.percentiles[name]:,.0f} µs" for name in ("p50", "p99", "p99.9")),
+                *(f"{1e6 * value:,.0f} µs" for value in (x.median, x.p99, x.p999)),
                 f"{1e3 * x.longest:.1f} ms",
                 f"{x.longest_queue:,}",
                 f"{1e3 * x.longest_processing:.1f} ms",
@@ -102,28 +184,93 @@ def _latency(latencies: list[Latency]) -> str:
     )
 
 
-def _ratios(results: Results) -> str:
+def _ratios(seen: Seen) -> list[Part]:
     """Of the engine to the others, per stream and window."""
-    seen = Seen(results)
-    rows = []
+    rows, stocks = [], []
     for r in seen.of("swoop", k=10):
-        others = [seen.like(r, other) for other in ("swoop-minimal", "scase", "static", "base")]
-        cells = [f"{r.rate / o.rate:,.1f}{'' if o.is_complete else ' *'}" if o else "" for o in others]
-        stocks = [f"{o.largest_stock:,}" if o else "" for o in (r, *others)]
-        rows.append([r.stream.upper(), f"{r.window:,}", f"{r.rate:,.0f}", *cells, " / ".join(stocks)])
-    head = ["stream", "average window", "sets per second", "SWOOP as in the paper", "SCase", "Static", "Base"]
-    return (
-        _table([*head, "largest stocks, in this order"], rows) + "<p>* stopped at its limit of time: its rate up to there.</p>"
-    )
+        others = [seen.like(r, other) for other in (PAPER, *OTHERS)]
+        cells = [f"{r.rate / o.rate:,.1f}{' *' if o.stopped else ''}" if o else "" for o in others]
+        rows.append([r.stream.upper(), r.shown_window, f"{r.rate:,.0f}", *cells])
+        stocks.append(
+            [
+                r.stream.upper(),
+                r.shown_window,
+                *(f"{o.largest_stock:,}{' *' if o.stopped else ''}" if o else "" for o in (r, *others)),
+            ]
+        )
+    names = ["SWOOP as in the paper", "SCase", "Static", "Base"]
+    return [
+        Heading("How many times faster: Swoop : SWOOP : SCase : Static : Base"),
+        Text(
+            "How many times faster Swoop is than each of the others, k = 10. * stopped at its limit: by its rate up to there."
+        ),
+        Table(["stream", "window", "Swoop, sets per second", *names], rows),
+        Text("The largest stocks of the same runs, in pairs; that of Static is its result."),
+        Table(["stream", "window", "Swoop", *names], stocks),
+    ]
 
 
-_PAGE = """<!doctype html><html lang=en><meta charset=utf-8><title>Swoop: the paper's evaluation</title>
-<meta name=viewport content='width=device-width'><style>
-body { font: 16px/1.5 system-ui, sans-serif; color: #1d2433; margin: 3rem auto; max-width: 72rem; padding: 0 1.5rem; }
-h1, h2 { font-weight: 650; letter-spacing: -0.02em; } h2 { margin-top: 3rem; } figure { margin: 1rem 0; overflow-x: auto; }
-table { border-collapse: collapse; } td, th { border-top: 1px solid #e4e7ec; padding: .4rem .8rem .4rem 0; text-align: left;
-vertical-align: top; } th { color: #667085; font-weight: 500; } .seen { color: #2f7d4f; }
-.not { color: #b3541e; white-space: nowrap; }
-.numbers td + td, .numbers th + th { text-align: right; font-variant-numeric: tabular-nums; } p { color: #667085; }
-</style><h1>The paper's evaluation</h1>BODY</html>
-"""
+def _others(others: list[alternatives.Alternative]) -> list[Part]:
+    rows = [
+        [
+            one.name,
+            "" if one.rate is None else f"{one.rate:,.0f}",
+            "" if one.recall is None else f"{100 * one.recall:.1f} %",
+            "" if one.memory is None else f"{one.memory:,.0f}",
+            one.note,
+        ]
+        for one in others
+    ]
+    chart = alternatives.figure(others)
+    parts: list[Part] = [
+        Heading("What people would use instead"),
+        Text(
+            f"{others[0].sets:,} sets of TWEET, average window {alternatives.WINDOW:,}, k = {alternatives.K}. None "
+            "of the others follows a window or knows a top-k by itself: each is used as a competent user would, with a "
+            "threshold that was set with hindsight. Rates are from a full window on, from Python, a set at a time."
+        ),
+    ]
+    if chart is not None:
+        parts.append(Picture("alternatives", chart, "Sets per second against the share of the exact top-k that is found"))
+    return [*parts, Table(["", "sets/s", "of the top-k found", "bytes per set", "how"], rows, "notes")]
+
+
+def profile_row(row: profiles.Profile) -> list[str]:
+    """A row of the paper's table, with the paper's figures beside it."""
+    paper = SHAPES[row.stream]
+    numbers = (row.distinct, paper.paper_universe, row.after_tenth, row.after_hundredth)
+    return [
+        row.stream.upper(), f"{row.sets:,}", f"{paper.paper_sets:,}", f"{row.mean_size:.2f}", f"{paper.mean_size:.2f}",
+        *(f"{number:,}" for number in numbers),
+    ]  # fmt: skip
+
+
+PROFILE_HEAD = ["stream", "sets", "paper", "mean size", "paper", "distinct tokens", "paper", "after 10 %", "after 1 %"]
+
+
+def _profiles(store: Store, streams: Streams) -> list[Part]:
+    """Of each stream the longest that was looked at."""
+    longest = {}
+    for row in sorted(store.profiles, key=lambda row: row.sets):
+        if row.source == streams.source(row.stream):
+            longest[row.stream] = row
+    if not longest:
+        return []
+    about = "The paper's table, and how many distinct tokens there were after a part of the sets. Vocabularies grow with the "
+    about += "stream and are the paper's at its length: `swoop bench streams` makes all streams that long."
+    rows = [profile_row(longest[name]) for name in STREAMS if name in longest]
+    return [Heading("The streams"), Text(about), Table(PROFILE_HEAD, rows)]
+
+
+def make_table(folder: Path, share: float, say: Say) -> None:
+    """The paper's table, of generated streams with this share of the paper's lengths; kept for the report."""
+    store = Store(folder)
+    streams = Streams(replace(FULL, sets={name: round(share * shape.paper_sets) for name, shape in SHAPES.items()}))
+    say(" | ".join(PROFILE_HEAD))
+    for name in STREAMS:
+        sets = round(share * SHAPES[name].paper_sets)
+        row = store.profiles.get((name, GENERATED, sets))
+        if row is None:
+            row = profiles.profile(streams.get(name)[0], GENERATED, sets)
+            store.profiles.add(row)
+        say(" | ".join(profile_row(row)))

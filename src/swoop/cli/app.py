@@ -303,12 +303,13 @@ def doctor(
 )
 @guarded
 def bench(context: typer.Context) -> None:
-    """Run the benchmarks and write the report.
+    """Do the paper's experiments again, or measure how fast Swoop is here.
 
     [bold]Examples[/bold]
 
-        swoop bench --sets 20000 --spark-rows 0 --out performance.md
-        swoop bench paper
+        swoop bench
+        swoop bench --stream dblp=dblp.xml.gz
+        swoop bench performance --sets 20000 --spark-rows 0 --out performance.md
     """
     from swoop.bench.__main__ import main
 

@@ -1,0 +1,133 @@
+"""A report as a list of parts, which becomes a page in HTML, or Markdown with pictures beside it."""
+
+from __future__ import annotations
+
+import html
+import re
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+
+@dataclass(frozen=True)
+class Heading:
+    """The title of what follows."""
+
+    text: str
+
+
+@dataclass(frozen=True)
+class Text:
+    """A paragraph."""
+
+    text: str
+
+
+@dataclass(frozen=True)
+class Table:
+    """Rows of cells. Kinds are ``numbers``, which are right-aligned but for the first column; ``notes``, the same but for the
+    last column; and ``words``.
+    """
+
+    head: list[str]
+    rows: list[list[str]]
+    kind: str = "numbers"
+
+
+@dataclass(frozen=True)
+class Picture:
+    """A chart, and in words what it shows."""
+
+    name: str
+    chart: Any
+    says: str
+
+
+Part = Heading | Text | Table | Picture
+
+
+def save(parts: list[Part], folder: Path, kinds: tuple[str, ...]) -> None:
+    """Save all pictures."""
+    folder.mkdir(parents=True, exist_ok=True)
+    for part in parts:
+        if isinstance(part, Picture):
+            for kind in kinds:
+                path = folder / f"{part.name}.{kind}"
+                part.chart.save(path, **({"scale_factor": 2} if kind == "png" else {}))
+                if kind == "svg":
+                    path.write_text(_smaller(path.read_text(encoding="utf-8")), encoding="utf-8")
+
+
+def _smaller(svg: str) -> str:
+    """A hundredth of a pixel is fine enough, and a picture is described as a whole, not mark by mark."""
+    return re.sub(r' (aria-[a-z]+|role)="[^"]*"', "", re.sub(r"(\.\d\d)\d+", r"\1", svg))
+
+
+def as_html(title: str, parts: list[Part], folder: Path) -> str:
+    """One page, with the pictures of a folder in it."""
+    body = [f"<h1>{html.escape(title)}</h1>"]
+    for part in parts:
+        match part:
+            case Heading(text):
+                body.append(f"<h2>{html.escape(text)}</h2>")
+            case Text(text):
+                body.append("<p>" + re.sub("`(.+?)`", r"<code>\1</code>", html.escape(text)) + "</p>")
+            case Table(head, rows, kind):
+                lines = ["".join(f"<th>{html.escape(cell)}</th>" for cell in head)]
+                lines += ["".join(_cell(cell) for cell in row) for row in rows]
+                body.append(
+                    f"<div class=wide><table class={kind}>{''.join(f'<tr>{line}</tr>' for line in lines)}</table></div>"
+                )
+            case Picture(name, _, says):
+                svg = _with_own_names((folder / f"{name}.svg").read_text(encoding="utf-8"), name)
+                body.append(f'<figure class=wide role=img aria-label="{html.escape(says, quote=True)}">{svg}</figure>')
+    return _PAGE.replace("TITLE", html.escape(title)).replace("BODY", "\n".join(body))
+
+
+def _cell(cell: str) -> str:
+    kind = {"seen": "seen", "not seen": "not-seen", "not looked at": "not-looked-at"}.get(cell)
+    return f"<td class={kind}>{cell}</td>" if kind else f"<td>{html.escape(cell)}</td>"
+
+
+def _with_own_names(svg: str, name: str) -> str:
+    """Clip paths of several pictures in one page must not share names."""
+    return re.sub(r'(id="|url\(#)clip', rf"\1{name}-clip", svg)
+
+
+def as_markdown(title: str, parts: list[Part], pictures: str) -> str:
+    """A page whose pictures are in a folder beside it."""
+    blocks = [f"# {title}"]
+    for part in parts:
+        match part:
+            case Heading(text):
+                blocks.append(f"## {text}")
+            case Text(text):
+                blocks.append(text)
+            case Table(head, rows, kind):
+                under = ["---"] + ["---" if kind == "words" else "--:"] * (len(head) - 1)
+                under[-1] = "--:" if kind == "numbers" else "---"
+                lines = (head, under, *([f"**{cell}**" if cell == "not seen" else cell for cell in row] for row in rows))
+                blocks.append("\n".join(f"| {' | '.join(line)} |" for line in lines))
+            case Picture(name, _, says):
+                blocks.append(f"![{says}]({pictures}/{name}.svg)")
+    return "\n\n".join(blocks) + "\n"
+
+
+_PAGE = """<!doctype html><html lang=en><meta charset=utf-8><title>TITLE</title>
+<meta name=viewport content='width=device-width'><style>
+body { font: 16px/1.5 system-ui, sans-serif; color: #1d2433; background: #fff; margin: 3rem auto; max-width: 66rem;
+padding: 0 1.5rem; }
+h1, h2 { font-weight: 650; letter-spacing: -0.02em; line-height: 1.25; } h2 { margin-top: 3.5rem; }
+p { color: #475467; max-width: 48rem; } .wide { overflow-x: auto; } figure { margin: 1rem 0; }
+figure svg { max-width: 100%; height: auto; }
+table { border-collapse: collapse; font-size: .9rem; margin: 1rem 0; width: 100%; }
+td, th { border-top: 1px solid #e4e7ec; padding: .4rem .8rem .4rem 0; text-align: left; vertical-align: top; }
+th { color: #667085; font-weight: 500; } .numbers td { white-space: nowrap; }
+.numbers td + td, .numbers th + th, .notes td + td, .notes th + th { text-align: right; font-variant-numeric: tabular-nums; }
+.notes td:last-child, .notes th:last-child { text-align: left; width: 45%; }
+.words td:first-child { width: 38%; } .words td:nth-child(2) { white-space: nowrap; width: 7rem; }
+.seen { color: #2f7d4f; font-weight: 600; } .not-seen { color: #b3541e; font-weight: 600; } .not-looked-at { color: #98a2b3; }
+</style>
+BODY
+</html>
+"""
