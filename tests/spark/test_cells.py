@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import pickle
 import random
 from dataclasses import replace
 from pathlib import Path
@@ -12,6 +13,7 @@ import pyarrow as pa
 import pytest
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
+from pyspark.serializers import CloudPickleSerializer
 
 from swoop.errors import InvalidArgument, InvalidFile, NotInWindow
 from swoop.join.topk_join import TopKJoin
@@ -38,6 +40,7 @@ from tests.spark.test_live_join import (  # noqa: F401
     scenario,
     table,
 )
+from tests.test_similarity import USER_DEFINED
 
 
 class Kept:
@@ -170,6 +173,14 @@ def test_equal_to_brute_force(folder: Path, case: Run, groups: int, chance: rand
 @given(runs(), st.integers(2, 3), st.integers(0, 2**32).map(random.Random))
 def test_drivers_that_die(folder: Path, case: Run, groups: int, chance: random.Random) -> None:  # noqa: F811
     check(folder, case, run_cells(fresh(folder), case, groups, chance, dies=0.3))
+
+
+def test_a_user_defined_similarity(folder: Path) -> None:  # noqa: F811
+    """It goes to the workers, and ranks the pairs of all cells."""
+    case = scenario()
+    sent = pickle.loads(CloudPickleSerializer().dumps(USER_DEFINED[0]))
+    case = replace(case, parameters=replace(case.parameters, similarity=sent))
+    check(fresh(folder), case, run_cells(folder, case, 3, random.Random(5)))
 
 
 def test_chunks_of_a_cell_stay_few(folder: Path, monkeypatch: pytest.MonkeyPatch) -> None:  # noqa: F811
