@@ -16,6 +16,7 @@ from swoop.bench.streams import generate
 from swoop.errors import InvalidArgument
 from swoop.join.topk_join import ALGORITHMS
 from tests.histories import History, histories, insert
+from tests.test_similarity import USER_DEFINED
 
 
 @pytest.mark.parametrize("algorithm", list(BASELINES))
@@ -47,6 +48,17 @@ def test_bulks_and_saving(algorithm: str, history: History) -> None:
     assert list(join.topk()) == oracle.topk(history.records, **history.options)
     join._engine.shrink()
     assert list(join.topk()) == oracle.topk(history.records, **history.options)
+
+
+@pytest.mark.parametrize("algorithm", list(BASELINES))
+@settings(max_examples=25)
+@given(history=histories(), similarity=st.sampled_from(USER_DEFINED))
+def test_user_defined_similarities(algorithm: str, history: History, similarity: swoop.Similarity) -> None:
+    options = {**history.options, "similarity": similarity, "min_similarity": None}
+    join = swoop.TopKJoin(**options, algorithm=algorithm)
+    for number, record in enumerate(history.records, 1):
+        insert(join, [record])
+        assert list(join.topk()) == oracle.topk(history.records[:number], **options)
 
 
 @pytest.mark.parametrize("shape", ["tweet", "industry", "dblp"])

@@ -7,7 +7,7 @@ from pathlib import Path
 import numpy as np
 import pytest
 
-from swoop.bench import competitors
+from swoop.bench import competitors, contenders
 from swoop.bench.competitors import (
     COMPETITORS,
     CONTENDERS,
@@ -82,7 +82,7 @@ def test_datasketch_misses_some(stream: Stream) -> None:
 
 
 def test_datasketch_forgets_what_has_expired(stream: Stream) -> None:
-    contender = competitors._Datasketch(WINDOW, 5, 0.1)
+    contender = contenders.Datasketch(WINDOW, 5, 0.1)
     contender._enough = 10
     for number, tokens in enumerate(stream.sets()):
         contender.insert(number, tokens, int(stream.times[number]))
@@ -92,7 +92,7 @@ def test_datasketch_forgets_what_has_expired(stream: Stream) -> None:
 
 
 def test_answers_of_batches_grow_old(stream: Stream, monkeypatch: pytest.MonkeyPatch) -> None:
-    class EachTime(competitors._SetSimilaritySearch):
+    class EachTime(contenders.SetSimilaritySearch):
         def __init__(self, window: int, k: int, threshold: float) -> None:
             super().__init__(window, k, threshold, batch=1)
 
@@ -110,7 +110,7 @@ def test_pairs_that_do_not_count_are_not_found(stream: Stream) -> None:
 
 
 def test_spark_joins_a_window(spark: object, stream: Stream) -> None:
-    joined = competitors._Spark(100, 2, 0.5)
+    joined = contenders.Spark(100, 2, 0.5)
     sets = [[1, 2, 3], [7, 8], [1, 2, 3], [9], [7, 8]]
     assert set(joined.best([10, 11, 12, 13, 14], sets, 2)) == {(12, 10), (14, 11)}
     assert "5 hash tables" in joined.note(stream)

@@ -13,7 +13,7 @@ import numpy as np
 import pytest
 from pyspark.sql import DataFrame, SparkSession
 
-from swoop.bench import loaders
+from swoop.bench import elements, loaders, mails
 from swoop.bench.loaders import LOADERS, dblp, enron, event_log, flickr, to_stream, tweets
 from swoop.errors import InvalidArgument, InvalidData, InvalidFile
 from swoop.spark import rejected
@@ -124,8 +124,8 @@ def test_dblp(spark: SparkSession, tmp_path: Path) -> None:
     sets.unpersist()
 
 
-def parsed(path: Path, kind: Any = loaders._Publications) -> list[tuple[str | None, ...]]:
-    return list(loaders._parse(str(path), kind))
+def parsed(path: Path, kind: Any = elements.Publications) -> list[tuple[str | None, ...]]:
+    return list(elements.parse(str(path), kind))
 
 
 def test_entities_are_neither_expanded_nor_fetched(
@@ -141,7 +141,7 @@ def test_entities_are_neither_expanded_nor_fetched(
     parameter = put(tmp_path / "p.xml", f'<!DOCTYPE dblp [<!ENTITY % p SYSTEM "file://{secret}"> %p;]><dblp/>')
     after = put(tmp_path / "after.xml", '<!DOCTYPE dblp [%p;<!ENTITY x "boom">]><dblp><a key="1"><title>&x;</title></a></dblp>')
     opened: list[str] = []
-    monkeypatch.setattr(loaders, "Folder", lambda path: opened.append(path) or Folder(path))
+    monkeypatch.setattr(elements, "Folder", lambda path: opened.append(path) or Folder(path))
     for path in (external, parameter):
         with pytest.raises(InvalidFile, match="declares the entity"):
             parsed(path)
@@ -226,7 +226,7 @@ def test_memory_is_that_of_a_batch(tmp_path: Path) -> None:
     try:
         sizes = [
             batch.num_rows
-            for batch in loaders._batches(("id", "day", "text"), loaders._parse(str(path), loaders._Publications))
+            for batch in loaders._batches(("id", "day", "text"), elements.parse(str(path), elements.Publications))
         ]
         peak = tracemalloc.get_traced_memory()[1]
     finally:
@@ -254,11 +254,11 @@ def test_mails_in_folders(spark: SparkSession, tmp_path: Path) -> None:
 @pytest.mark.parametrize("charset", [b"charset=idna", b"charset=no-such-charset", b"charset=rot13", b"charset*=utf-8''x%00y"])
 def test_a_mail_with_a_wrong_charset_is_read(charset: bytes) -> None:
     mail = MAIL.replace(b"charset=us-ascii", charset)
-    assert loaders._mail("file", mail)[2] == "Café forecast\nHere is our forecast \ufffd\n"
+    assert mails.read_mail("file", mail)[2] == "Café forecast\nHere is our forecast \ufffd\n"
 
 
 def test_mails_within_each_other() -> None:
-    assert loaders._mail("file", b"Content-Type: message/rfc822\n\n" * 5000) == ("file", None, None)
+    assert mails.read_mail("file", b"Content-Type: message/rfc822\n\n" * 5000) == ("file", None, None)
 
 
 def test_mails_in_a_csv_file(spark: SparkSession, tmp_path: Path) -> None:

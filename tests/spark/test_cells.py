@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import pickle
 import random
 from dataclasses import replace
 from pathlib import Path
@@ -12,8 +13,10 @@ import pyarrow as pa
 import pytest
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
+from pyspark.serializers import CloudPickleSerializer
 
 from swoop.errors import InvalidArgument, InvalidFile, NotInWindow
+from swoop.join.topk_join import TopKJoin
 from swoop.pairs import Pair
 from swoop.spark import cells as cells_module
 from swoop.spark import chunks
@@ -24,7 +27,20 @@ from swoop.spark.grid import Grid
 from swoop.spark.live_cells import LiveCells
 from swoop.spark.outputs import FolderOutput
 from swoop.times import find_window
-from tests.spark.test_live_join import PARAMETERS, Row, Run, check, folder, fresh, runs, scenario, table  # noqa: F401
+from tests.spark.test_live_join import (  # noqa: F401
+    PARAMETERS,
+    Row,
+    Run,
+    check,
+    folder,
+    fresh,
+    order,
+    read,
+    runs,
+    scenario,
+    table,
+)
+from tests.test_similarity import USER_DEFINED
 
 
 class Kept:
@@ -159,6 +175,14 @@ def test_drivers_that_die(folder: Path, case: Run, groups: int, chance: random.R
     check(folder, case, run_cells(fresh(folder), case, groups, chance, dies=0.3))
 
 
+def test_a_user_defined_similarity(folder: Path) -> None:  # noqa: F811
+    """It goes to the workers, and ranks the pairs of all cells."""
+    case = scenario()
+    sent = pickle.loads(CloudPickleSerializer().dumps(USER_DEFINED[0]))
+    case = replace(case, parameters=replace(case.parameters, similarity=sent))
+    check(fresh(folder), case, run_cells(folder, case, 3, random.Random(5)))
+
+
 def test_chunks_of_a_cell_stay_few(folder: Path, monkeypatch: pytest.MonkeyPatch) -> None:  # noqa: F811
     """A state has the rows of the window and no others, and old chunks are merged."""
     monkeypatch.setattr(chunks, "MERGED", 3)
@@ -181,8 +205,24 @@ def test_what_can_be_asked(folder: Path) -> None:  # noqa: F811
     assert live.texts(pair) == (None, None)
     with pytest.raises(NotInWindow, match="not in the top-k any more"):
         live.explain(Pair(1.0, 8, 9, 1, 1, 2))
-    with pytest.raises(InvalidArgument, match="with one cell only"):
-        live.skyband()
+    assert live.skyband() == []  # one pair, and k = 3
+
+
+def test_the_skyband_of_known_pairs(folder: Path) -> None:  # noqa: F811
+    """A bound that no pair below it can pass: as high as that of one cell, or lower, and as high for now."""
+    case = replace(scenario(), ends=frozenset())
+    live = run_cells(fresh(folder), case, 3, random.Random(1))
+    entered = [row.record(False) for row in sorted((r for b in case.batches for r in b), key=order) if row.reason is None]
+    late = {row["id"] for row in read(folder, "late")}
+    join = TopKJoin(case.parameters.k, case.parameters.window.length, algorithm="swoop-minimal")
+    for record in entered:
+        if record.id not in late:
+            join.insert(record.tokens, record.time, record.id)
+    assert live.topk == join.topk()
+    assert live.skyband()[0].similarity == join.skyband()[0].similarity == join.topk()[-1].similarity
+    for step in live.skyband():
+        true = next(one for one in join.skyband() if one.until >= step.until)
+        assert step.similarity <= true.similarity
 
 
 def test_a_damaged_chunk_is_told(folder: Path) -> None:  # noqa: F811

@@ -10,41 +10,29 @@ is null, so that :func:`swoop.spark.topk_history` and :func:`swoop.spark.topk_st
 
 from __future__ import annotations
 
-import datetime as dt
-import email
-import gzip
 import os
 import re
 import warnings
-import zlib
 from collections.abc import Callable, Iterable, Iterator, Sequence
-from contextlib import contextmanager, suppress
-from email.errors import MessageError
-from email.header import decode_header, make_header
-from email.message import Message
-from email.utils import parsedate_to_datetime
-from html.entities import name2codepoint
+from contextlib import contextmanager
 from itertools import islice
 from typing import Any
-from xml.parsers import expat
 
 import numpy as np
 import pyarrow as pa  # the annotations of a task's function must be known when it runs
 from pyspark.sql import Column, DataFrame, SparkSession
 from pyspark.sql import functions as F  # noqa: N812
 
+from swoop.bench.elements import Events, Kind, Publications, parse
+from swoop.bench.mails import Row, read_mail
 from swoop.bench.streams import Stream
 from swoop.errors import InvalidArgument, InvalidData, InvalidFile
 from swoop.spark import timestamps, transitions, words
-from swoop.spark.files import Folder
 from swoop.spark.rows import Names, hashed, ticks, tie, time_kind, why_unusable
 
 AnyPath = str | os.PathLike[str]
-Row = tuple[str | None, ...]
 
 BATCH = 5_000  # rows that go to Spark together
-CHUNK = 1 << 18  # bytes that are parsed together
-DEEPEST = 100  # elements within each other; the files that are read here need six
 TASKS = 64  # for a folder of small files; Spark would make one of every 32 of them
 
 
@@ -58,7 +46,7 @@ def dblp(spark: SparkSession, path: AnyPath) -> DataFrame:
     kind of element at a time, and gives up on the whole file at ``&uuml;``, because it does not read DBLP's DTD. Neither do we:
     nothing is fetched, named characters are those of HTML, and a file that declares entities of its own is refused.
     """
-    rows = _xml(spark, os.fspath(path), _Publications)
+    rows = _xml(spark, os.fspath(path), Publications)
     return _sets(rows, F.col("id"), timestamps(F.concat("day", F.lit("T00:00:00Z"))), F.col("text"))
 
 
@@ -175,7 +163,7 @@ def event_log(
     """
     path = os.fspath(path)
     if re.search(r"\.(xes|xml)(\.gz)?$", path):
-        events, written = _xml(spark, path, _Events), None
+        events, written = _xml(spark, path, Events), None
     else:
         columns, written = {"case": case, "activity": activity, "time": time}, format
         rows = _csv(spark, path, columns, sep=separator)
@@ -285,84 +273,22 @@ def _batches(columns: Sequence[str], rows: Iterable[Row]) -> Iterator[pa.RecordB
         yield pa.RecordBatch.from_arrays([pa.array(column, pa.string()) for column in zip(*some, strict=True)], schema=schema)
 
 
-# XML
+# files that Spark does not read itself
 
 
-class _Publications:
-    """The rows of DBLP: each child of the root, with what its authors and titles say."""
-
-    root, columns, doctype = "dblp", ("id", "day", "text"), True
-
-    def __init__(self, path: str) -> None:
-        self.rows: list[Row] = []
-        self._parts: list[str] | None = None  # of an author or a title
-
-    def start(self, above: list[str], tag: str, attributes: dict[str, str]) -> None:
-        if len(above) == 1:
-            self._id, self._day = attributes.get("key"), attributes.get("mdate")
-            self._fields: dict[str, list[str]] = {"author": [], "title": []}
-        elif len(above) == 2 and tag in self._fields:
-            self._parts = []
-
-    def text(self, text: str) -> None:
-        if self._parts is not None:
-            self._parts.append(text)
-
-    def end(self, above: list[str], tag: str) -> None:
-        if len(above) == 2 and self._parts is not None:
-            self._fields[tag].append(" ".join("".join(self._parts).split()))
-            self._parts = None
-        elif len(above) == 1:
-            texts = [*self._fields["author"], *self._fields["title"]]
-            self.rows.append((self._id, self._day, " ".join(texts) if texts else None))
-
-
-class _Events:
-    """The rows of XES: each event, with the name of its trace; a trace without events is a row of its own."""
-
-    root, columns, doctype = "log", ("case", "activity", "time"), False
-
-    def __init__(self, path: str) -> None:
-        self.rows: list[Row] = []
-        self._path, self._traces = path, 0
-
-    def start(self, above: list[str], tag: str, attributes: dict[str, str]) -> None:
-        if above == ["log"] and tag == "trace":
-            self._traces += 1
-            self._case = f"{self._path}#{self._traces}"  # a name is not compulsory
-            self._events: list[dict[str, str | None]] = []
-        elif above == ["log", "trace"] and tag == "event":
-            self._events.append({})
-        elif above == ["log", "trace"] and attributes.get("key") == "concept:name":
-            self._case = attributes.get("value", self._case)
-        elif above == ["log", "trace", "event"] and attributes.get("key") in ("concept:name", "time:timestamp"):
-            self._events[-1][attributes["key"]] = attributes.get("value")
-
-    def text(self, text: str) -> None:
-        """Everything is in attributes."""
-
-    def end(self, above: list[str], tag: str) -> None:
-        if above == ["log"] and tag == "trace":
-            for event in self._events or [{}]:
-                self.rows.append((self._case, event.get("concept:name"), event.get("time:timestamp")))
-
-
-_Kind = type[_Publications] | type[_Events]
-
-
-def _xml(spark: SparkSession, path: str, kind: _Kind) -> DataFrame:
+def _xml(spark: SparkSession, path: str, kind: Kind) -> DataFrame:
     """The rows of XML files, one task for each file. The beginning of the first is looked at right away."""
     files = _files(spark, path).select("path")
     columns = ", ".join(f"{name} string" for name in kind.columns)
 
     def read(batches: Iterator[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
-        yield from _batches(kind.columns, (row for file in _paths(batches) for row in _parse(file, kind)))
+        yield from _batches(kind.columns, (row for file in _paths(batches) for row in parse(file, kind)))
 
     def begin(batches: Iterator[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
         for file in _paths(batches):
             problem = None
             try:
-                next(_parse(file, kind), None)
+                next(parse(file, kind), None)
             except InvalidFile as error:  # not raised: a cluster would try again
                 problem = str(error)
             yield pa.record_batch({"problem": pa.array([problem], pa.string())})
@@ -380,122 +306,7 @@ def _paths(batches: Iterable[pa.RecordBatch]) -> Iterator[str]:
         yield from batch.column("path").to_pylist()
 
 
-def _parse(path: str, kind: _Kind) -> Iterator[Row]:
-    """The rows of an XML file, as soon as they are there.
-
-    A declared entity may stand for gigabytes, or for a file of this machine. So a file that declares one is refused, and no
-    other file is ever opened. With ``doctype``, a name that nobody declared is a character of HTML, or else stays as written.
-    """
-    found, above = kind(path), list[str]()
-    parser = expat.ParserCreate()
-    parser.buffer_text = True
-
-    def start(tag: str, attributes: dict[str, str]) -> None:
-        tag = tag.rpartition(":")[2]
-        if not above and tag != kind.root:
-            raise InvalidFile(f"{path} is another kind of XML: its root is <{tag}>, not <{kind.root}>")
-        if len(above) >= DEEPEST:
-            raise InvalidFile(f"{path} has more than {DEEPEST} elements within each other, in line {parser.CurrentLineNumber}")
-        found.start(above, tag, attributes)
-        above.append(tag)
-
-    def end(tag: str) -> None:
-        found.end(above, above.pop())
-
-    def skipped(name: str, of_the_doctype: bool) -> None:
-        if not of_the_doctype:
-            found.text(chr(name2codepoint[name]) if name in name2codepoint else f"&{name};")
-
-    def declared(name: str, *_: object) -> None:
-        raise InvalidFile(
-            f"{path} declares the entity {name!r}, which is not safe to read; remove the declarations of its DOCTYPE"
-        )
-
-    def has_doctype(name: str, *_: object) -> None:
-        raise InvalidFile(f"{path} has a DOCTYPE ({name!r}), and such files have none; remove it")
-
-    parser.StartElementHandler, parser.EndElementHandler, parser.CharacterDataHandler = start, end, found.text
-    parser.EntityDeclHandler = declared
-    if kind.doctype:
-        parser.SkippedEntityHandler = skipped
-        parser.UseForeignDTD(True)  # names may be unknown even where there is no DOCTYPE
-    else:
-        parser.StartDoctypeDeclHandler = has_doctype
-    try:
-        with _opened(path) as file:
-            while chunk := file.read(CHUNK):
-                parser.Parse(chunk)
-                yield from found.rows
-                found.rows.clear()
-            parser.Parse(b"", True)
-    except expat.ExpatError as error:
-        raise InvalidFile(f"{path} is not whole XML: {error}; was it cut off? Get it again") from None
-    except (EOFError, gzip.BadGzipFile, zlib.error) as error:
-        raise InvalidFile(f"{path} is not a whole gzip file: {error}; was it cut off? Get it again") from None
-
-
-@contextmanager
-def _opened(path: str) -> Iterator[Any]:
-    """The bytes of a file, unpacked."""
-    where = Folder(path)
-    with where._system.open_input_stream(where.path, compression=None) as file:
-        if path.endswith(".gz"):
-            with gzip.GzipFile(fileobj=file) as unpacked:
-                yield unpacked
-        else:
-            yield file
-
-
-# mails
-
-
 def _read_mails(batches: Iterator[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
     pairs = (pair for batch in batches for pair in zip(batch.column("path"), batch.column("content"), strict=True))
-    mails = (_mail(path.as_py(), content.as_py()) for path, content in pairs)
+    mails = (read_mail(path.as_py(), content.as_py()) for path, content in pairs)
     yield from _batches(("id", "time", "text"), mails)
-
-
-def _mail(path: str | None, content: bytes | None) -> Row:
-    if content is None:
-        return path, None, None
-    try:
-        mail = email.message_from_bytes(content)
-        texts = [part for part in mail.walk() if part.get_content_maintype() == "text"]
-    except RecursionError:  # a thousand mails within each other
-        return path, None, None
-    subject = _header(mail, "Subject")
-    plain = [part for part in texts if part.get_content_subtype() == "plain"] or texts
-    text = "\n".join([*([subject] if subject else []), *map(_payload, plain)])
-    return _header(mail, "Message-ID") or path, _sent(_header(mail, "Date")), text
-
-
-def _header(mail: Message, name: str) -> str | None:
-    value = mail[name]
-    if value is None:
-        return None
-    with suppress(MessageError, ValueError, LookupError):  # an unknown or wrong encoding: as it is written
-        value = make_header(decode_header(value))
-    return " ".join(_clean(str(value)).split()) or None
-
-
-def _payload(part: Message) -> str:
-    content = part.get_payload(decode=True)
-    if not isinstance(content, bytes):
-        return ""
-    try:
-        return _clean(content.decode(part.get_content_charset("utf-8"), "replace"))
-    except (LookupError, ValueError):
-        return content.decode("utf-8", "replace")
-
-
-def _clean(text: str) -> str:
-    """Without the halves of characters that Python's parser leaves where bytes are not what they claim to be."""
-    return text.encode("utf-8", "replace").decode()
-
-
-def _sent(date: str | None) -> str | None:
-    try:
-        sent = parsedate_to_datetime(date or "")
-        return (sent.replace(tzinfo=dt.UTC) if sent.tzinfo is None else sent.astimezone(dt.UTC)).isoformat()
-    except (TypeError, ValueError, OverflowError, IndexError):
-        return None

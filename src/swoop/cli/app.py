@@ -177,6 +177,12 @@ def stream(
             help="Jars of Kafka's connector, with commas; else they are fetched.", metavar="FILES", rich_help_panel=o.WHERE
         ),
     ] = None,
+    cells: Annotated[
+        int,
+        typer.Option(
+            help="Spread the window over a cluster: 3, 6, 10, ... cells; 1 keeps it here.", metavar="N", rich_help_panel=o.WHERE
+        ),
+    ] = 1,
     master: o.Master = None,
     memory: o.Memory = "2g",
 ) -> int:
@@ -190,6 +196,7 @@ def stream(
         swoop stream incoming/ --window 10min --checkpoint state --changes out
         swoop stream kafka://localhost:9092/posts --window 1h --serve 8000
         swoop stream incoming/ --once --json
+        swoop stream hdfs:///incoming --master spark://master:7077 --cells 6 --checkpoint hdfs:///state
     """
     from swoop.cli import stream as command
     from swoop.cli.run import Question
@@ -210,6 +217,7 @@ def stream(
         host=host,
         token=token,
         jars=jars,
+        cells=cells,
         master=master,
         memory=memory,
     )

@@ -50,6 +50,7 @@ class Setting:
     host: str = "127.0.0.1"
     token: str | None = None
     jars: str | None = None
+    cells: int = 1
     master: str | None = None
     memory: str = "2g"
 
@@ -90,6 +91,7 @@ def stream(setting: Setting, reading: Reading, question: Question, as_json: bool
                 stream="stream" if reading.columns.stream else None,
                 min_similarity=question.min_similarity,
                 lateness=lateness,
+                cells=setting.cells,
             ).start(
                 setting.checkpoint,
                 changes=[

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import heapq
-from collections.abc import Callable
+from collections.abc import Callable, Iterable
 from typing import Any
 
 import numpy as np
@@ -91,21 +91,20 @@ def make_topk(rows: np.ndarray, ids: Ids, clock: Clock, similarity: Similarity, 
     return TopK(len(found), found.pair_maker(clock, similarity, two_streams), lambda: found.columns(clock, similarity))
 
 
-def make_skyband(stock: np.ndarray, floor: float | None, now: int, k: int, clock: Clock, similarity: Similarity) -> list[Step]:
-    """The k-th similarity among the pairs that end later, from the last end to the first."""
+def make_skyband(pairs: Iterable[tuple[int, float]], floor: float | None, now: int, k: int, clock: Clock) -> list[Step]:
+    """The k-th similarity among the pairs that end later, from the last end to the first; of end times and similarities."""
     unbounded = clock.window.length == 0
     steps: list[Step] = []
     if floor is not None:
-        steps.append(Step(None if unbounded else clock.result_time(now + clock.window.length), similarity.shown(floor)))
+        steps.append(Step(None if unbounded else clock.result_time(now + clock.window.length), floor))
     best: list[float] = []
-    for row in np.sort(stock[["end", "key"]], order="end")[::-1]:
-        key, end = float(row["key"]), int(row["end"])
+    for end, similarity in sorted(pairs, reverse=True):
         if len(best) < k:
-            heapq.heappush(best, key)
+            heapq.heappush(best, similarity)
         else:
-            heapq.heappushpop(best, key)
+            heapq.heappushpop(best, similarity)
         if len(best) == k:
-            step = Step(None if unbounded else clock.result_time(end), similarity.shown(best[0]))
+            step = Step(None if unbounded else clock.result_time(end), best[0])
             if steps and steps[-1].until == step.until:
                 steps[-1] = step
             elif not steps or steps[-1].similarity != step.similarity:

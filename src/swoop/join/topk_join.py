@@ -331,7 +331,9 @@ class TopKJoin:
         """
         with self._lock:
             stock, floor = self._engine.stock(), self._engine.floor
-            return make_skyband(stock, floor, self._engine.now, self.k, self._clock, self.similarity)
+            shown = self.similarity.shown
+            pairs = zip(stock["end"].tolist(), map(shown, stock["key"].tolist()), strict=True)
+            return make_skyband(pairs, None if floor is None else shown(floor), self._engine.now, self.k, self._clock)
 
     def explain(self, pair: Pair) -> Explanation:
         """What the sets of a pair share and what only one of them has. Both must still be in the window."""

@@ -35,6 +35,10 @@ class Folder:
         with self._system.open_input_file(f"{self.path}/{name}") as file:
             return file.read_buffer()
 
+    def open(self) -> pa.NativeFile:
+        """The bytes of the file that this path is, as a stream, packed as they are."""
+        return self._system.open_input_stream(self.path, compression=None)
+
     def write(self, name: str, data: bytes | pa.Buffer) -> None:
         """Write a file, or put it in the place of the one that has this name."""
         part = f"{self.path}/.{name}.part"

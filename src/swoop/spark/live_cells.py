@@ -14,7 +14,7 @@ from typing import Any
 
 import pyarrow as pa
 
-from swoop.errors import InvalidArgument, NotInWindow
+from swoop.errors import NotInWindow
 from swoop.pairs import Changes, Explanation, Pair, Step
 from swoop.spark.checkpoint import Checkpoint, State
 from swoop.spark.chunks import from_bytes
@@ -145,7 +145,7 @@ class LiveCells(Resuming):
         return self._merge.texts(pair)
 
     def skyband(self) -> list[Step]:
-        raise InvalidArgument("the skyband is known with one cell only: cells know that of their own pairs, not of all")
+        return self._merge.skyband()
 
     def _publish(self, rows: int, seconds: float) -> None:
         self.stats = self._figures(rows, seconds, **{**dict.fromkeys(FIGURES, 0), **self._state.figures})

@@ -13,9 +13,9 @@ from typing import Any
 
 import pyarrow as pa
 
-from swoop.join.results import id_column, time_column
+from swoop.join.results import id_column, make_skyband, time_column
 from swoop.oracle import rank
-from swoop.pairs import Change, Changes, Explanation, Kind, Pair, TopK
+from swoop.pairs import Change, Changes, Explanation, Kind, Pair, Step, TopK
 from swoop.similarity import Similarity
 from swoop.spark.cell import TOLD
 from swoop.times import Clock
@@ -101,6 +101,11 @@ class Merge:
     def topk(self) -> TopK:
         top = [entry.row for entry in self._entries[: self._k]]
         return TopK(len(top), lambda index: self._pair(top[index]), lambda: self._columns(top))
+
+    def skyband(self) -> list[Step]:
+        """How similar a new pair must be to matter, as far as the pairs of the cells' top-k tell."""
+        pairs = ((row["older_time"] + self._clock.window.length, row["similarity"]) for row in (e.row for e in self._entries))
+        return make_skyband(pairs, None, 0, self._k, self._clock)
 
     def explain(self, pair: Pair) -> Explanation | None:
         """What the sets of a pair share and what only one of them has, if it is in the top-k of its cell."""

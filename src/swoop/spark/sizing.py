@@ -12,8 +12,8 @@ from swoop.errors import InvalidArgument
 from swoop.spark.grid import Grid
 
 DRIVER_RATE = 100_000  # sets per second that one engine in the driver keeps up with, reading and preparing included
-CELL_RATE = 30_000  # sets per second that go through the cells of one core
-BYTES = 650  # of memory per set of the window: engine, and what a cell knows of its sets; 13 tokens a set
+CELL_RATE = 50_000  # sets per second that go through the cells of one core, reading and preparing included
+BYTES = 1000  # of memory per set of the window, where it is: engine, and what a cell knows of its sets; 13 tokens a set
 MOST = 40  # groups
 JAVA_SIZE = re.compile(r"(\d+)([kmgtKMGT])[bB]?")
 
@@ -55,8 +55,8 @@ def choose_cells(rate: float, window: float, machines: Machines) -> int:
     --------
     >>> choose_cells(1000, 3600, Machines(driver_bytes=16 << 30, cores=8, core_bytes=2 << 30))
     1
-    >>> choose_cells(1000, 7 * 86_400, Machines(driver_bytes=16 << 30, cores=120, core_bytes=32 << 30))
-    276
+    >>> choose_cells(5800, 6 * 3600, Machines(driver_bytes=64 << 30, cores=10, core_bytes=64 << 30))
+    10
     """
     size = rate * window * BYTES
     if rate <= DRIVER_RATE and size <= machines.driver_bytes / 2:
