@@ -230,6 +230,9 @@ def test_before_the_stream(watch: Callable[..., Watched], posts: Posts) -> None:
         expect(tab.locator("#empty")).to_be_visible()
         page.show(posts)
         wait_until(tab, lambda: shown(tab) == said(posts))
+        # the page is left only when it has loaded everything
+        loaded = "performance.getEntriesByType('resource').some((one) => one.name.includes('vega.js'))"
+        wait_until(tab, lambda: tab.evaluate(loaded))
 
 
 def test_a_plain_join_shows_tokens_and_distances(watch: Callable[..., Watched]) -> None:

@@ -29,6 +29,12 @@ class FaultyCluster(Cluster):
         self.workers[worker].terminate()
         self.workers[worker].wait(30)
 
+    def mend(self) -> None:
+        """Bring back all workers that are gone."""
+        for number, worker in enumerate(self.workers):
+            if worker.poll() is not None:
+                self.bring_back(number)
+
     def bring_back(self, worker: int) -> None:
         self._end(self.workers[worker])  # what it may have left behind
         self.workers[worker] = self._start_worker()

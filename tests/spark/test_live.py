@@ -316,7 +316,7 @@ def test_refused(spark: SparkSession, tmp_path: Path) -> None:
         (InvalidData, "no column 'body' for text", lambda: topk_stream(sets, 1, "1 h", text="body")),
         (InvalidArgument, "not a stream.*topk_history", lambda: topk_stream(still, 1, "1 h")),
         (InvalidArgument, "k must be.*not 0", lambda: topk_stream(sets, 0, "1 h")),
-        (InvalidArgument, "cells must be 1, not 3", lambda: topk_stream(sets, 1, "1 h", cells=3)),
+        (InvalidArgument, "cells must be 1, 3, 6, 10, .*: 3 or 6, not 4", lambda: topk_stream(sets, 1, "1 h", cells=4)),
         (InvalidArgument, "'base' has no change feed", lambda: topk_stream(sets, 1, "1 h", algorithm="base")),
         (InvalidArgument, "duration or an integer, not None", lambda: topk_stream(sets, 1, None)),
         (InvalidData, "no column 'name' for id", lambda: topk_stream(sets, 1, "1 h", id="name")),

@@ -66,18 +66,14 @@ class LiveCells(Resuming):
         self._merge = Merge(self._k, p.similarity, self._clock, p.two_streams, kept[0] if kept else None)
         return []
 
-    def process(self, batch: int, rows: pa.Table, started: float | None = None) -> None:
+    def _take(self, batch: int, rows: pa.Table) -> int:
         """Take what the cells say about a batch; ``rows`` have the columns ``cell``, ``what`` and ``data``."""
-        started = started or time.perf_counter()
-        if batch != self._state.batch + 1:
-            self._go_back(batch)
         before = self._state
-        self._checkpoint.collect(before)
         tables, figures = _read(rows)
         self.cells = sorted(figures, key=lambda one: one["cell"])
         changes = self._merge.apply(tables["events"])
         counted = before.counters
-        arrived = sum(one["rows"] for one in figures)
+        arrived = int(sum(one["rows"] for one in figures))
         state = replace(
             before,
             batch=batch,
@@ -104,7 +100,7 @@ class LiveCells(Resuming):
                 sum(one["rebuilt"] for one in rebuilt),
                 max(one["seconds"] for one in rebuilt),
             )
-        self._done(arrived, started)
+        return arrived
 
     def _keep(self, state: State) -> None:
         """Write the union of the cells' top-k, and the state that names it."""

@@ -51,12 +51,8 @@ class LiveJoin(Resuming):
 
     # batches
 
-    def process(self, batch: int, rows: pa.Table, started: float | None = None) -> None:
-        started = started or time.perf_counter()
-        if batch != self._state.batch + 1:
-            self._go_back(batch)
+    def _take(self, batch: int, rows: pa.Table) -> int:
         before = self._state
-        self._checkpoint.collect(before)
         bad = pc.is_valid(rows["reason"])
         rejected = rows.filter(bad).select(["reason", "row"])
         sets = rows.filter(pc.invert(bad)).drop_columns(["reason", "row"])
@@ -78,7 +74,7 @@ class LiveJoin(Resuming):
             ),
         )
         self._put(before, self._move(state, sets), late, rejected)
-        self._done(rows.num_rows, started)
+        return int(rows.num_rows)
 
     def end(self) -> None:
         if self._held is not None and self._held.num_rows and not self._state.ended:

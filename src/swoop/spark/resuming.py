@@ -135,8 +135,8 @@ class Resuming(ABC):
         """Be as after this state, with the k of now. Gives the changes that this makes, if k was lowered."""
 
     @abstractmethod
-    def process(self, batch: int, rows: pa.Table, started: float | None = None) -> None:
-        """Take a batch: the state and then the results are written before this returns."""
+    def _take(self, batch: int, rows: pa.Table) -> int:
+        """Take a batch that comes after the state of now, and be as after it. Gives how many rows came."""
 
     @abstractmethod
     def end(self) -> None:
@@ -161,6 +161,14 @@ class Resuming(ABC):
     @abstractmethod
     def _publish(self, rows: int, seconds: float) -> None:
         """Make top-k and figures those of the state of now."""
+
+    def process(self, batch: int, rows: pa.Table, started: float | None = None) -> None:
+        """Take a batch: the state and then the results are written before this returns."""
+        started = started or time.perf_counter()
+        if batch != self._state.batch + 1:
+            self._go_back(batch)
+        self._checkpoint.collect(self._state)
+        self._done(self._take(batch, rows), started)
 
     # recovery
 
