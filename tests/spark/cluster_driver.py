@@ -36,7 +36,7 @@ if __name__ == "__main__":
     )
     try:
         handle = start(spark, Path(folder), int(cells))
-        assert handle.await_termination(240)
+        assert handle.await_termination(600)
     except SwoopError as error:
         sys.exit(f"refused: {error}")
     print(repr(list(handle.topk())))

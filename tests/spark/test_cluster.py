@@ -71,12 +71,12 @@ class Driver:
         commits = self.folder / "checkpoint/commits"
         return max((int(file.name) for file in commits.glob("[0-9]*")), default=-1)
 
-    def reach(self, batch: int, seconds: float = 180) -> None:
+    def reach(self, batch: int, seconds: float = 300) -> None:
         """Wait until the stream has come so far."""
         wait(lambda: self.committed >= batch or self.process.poll() is not None, seconds)
         assert self.committed >= batch, self.said()
 
-    def end(self, seconds: float = 180) -> str:
+    def end(self, seconds: float = 300) -> str:
         """Wait for its end; what it printed."""
         try:
             printed, _ = self.process.communicate(timeout=seconds)
@@ -200,7 +200,7 @@ def test_a_history_whose_executor_dies(spark: SparkSession, cluster: FaultyClust
     size = ("--executor-memory", "700m", "--executor-cores", "1", "--conf", "spark.sql.adaptive.enabled=false")
     driver = Driver(cluster, tmp_path, *submit, *size, cluster_history.__file__, str(tmp_path))
     try:
-        wait(lambda: (tmp_path / "running").exists() or driver.process.poll() is not None, 180)
+        wait(lambda: (tmp_path / "running").exists() or driver.process.poll() is not None, 300)
         assert (tmp_path / "running").exists(), driver.said()
         cluster.kill_executor(0)
         driver.end()
