@@ -19,14 +19,14 @@ import pyarrow as pa
 import pyarrow.compute as pc
 
 from swoop.errors import InvalidFile
-from swoop.join.topk_join import TopKJoin
 from swoop.spark.chunks import Chunk, Damaged, Store, add_rows, read_chunks
 from swoop.spark.grid import Grid
 from swoop.spark.live_join import NEVER, concatenated, move_on, split
 from swoop.spark.resuming import Parameters, ordered
+from swoop.times import Window
 
 SET = ("time", "id", "tie", "copy", "size", "stream", "text")  # who a set is, and what results say about it
-BY = ("id", "tie", "copy")
+BY = ("id", "tie", "copy")  # what tells sets of the same time apart, and orders them
 TOLD = ("shared", "only_newer", "only_older")
 FEW = 64  # tables of sets, before they are put together
 
@@ -79,17 +79,9 @@ class _Part:
     """A join of a cell, and who its sets are, by arrival number."""
 
     def __init__(self, parameters: Parameters, two_sides: bool) -> None:
-        self.join = TopKJoin(
-            parameters.k,
-            parameters.window.length,
-            parameters.similarity,
-            two_streams=two_sides,
-            min_similarity=parameters.min_similarity,
-            track_changes=True,
-            algorithm=parameters.algorithm,
-        )
+        in_ticks = Window("integer", parameters.window.length)
+        self.join = replace(parameters, window=in_ticks, two_streams=two_sides).join(parameters.k)
         self._sets: deque[tuple[int, pa.Table]] = deque()  # each from some arrival number on
-        self._two_sides = two_sides
 
     def enter(self, rows: pa.Table, sides: pa.Array | None) -> None:
         known = [name for name in SET if name in rows.column_names]
@@ -112,8 +104,6 @@ class _Part:
     def sets(self, arrivals: np.ndarray) -> pa.Table:
         """Who the sets with these arrival numbers are."""
         starts = np.array([first for first, _ in self._sets])
-        if not len(starts):
-            return None
         place = np.searchsorted(starts, arrivals, side="right") - 1
         offsets = np.cumsum([0, *(table.num_rows for _, table in self._sets)])
         return pa.concat_tables(table for _, table in self._sets).take(offsets[place] + arrivals - starts[place])

@@ -40,7 +40,8 @@ class Lease:
             log.warning("takes over the checkpoint %s from %s, which is gone", folder.path, _who(before))
         self._beat()
         _mine.add(self._lease)
-        threading.Thread(target=self._keep, name="swoop lease", daemon=True).start()
+        self._keeper = threading.Thread(target=self._keep, name="swoop lease", daemon=True)
+        self._keeper.start()
 
     def check(self) -> None:
         """Refuse to go on if another driver has taken the checkpoint over."""
@@ -53,6 +54,7 @@ class Lease:
 
     def release(self) -> None:
         self._over.set()
+        self._keeper.join()  # a sign of life that is being written would come after the end
         _mine.discard(self._lease)
         found = self._read()
         if found is not None and found.get("lease") == self._lease:

@@ -17,10 +17,10 @@ from swoop.join.results import id_column, make_skyband, time_column
 from swoop.oracle import rank
 from swoop.pairs import Change, Changes, Explanation, Kind, Pair, Step, TopK
 from swoop.similarity import Similarity
-from swoop.spark.cell import TOLD
+from swoop.spark.cell import BY, TOLD
 from swoop.times import Clock
 
-WHO = ("time", "id", "tie", "copy")  # what orders sets, and tells them apart
+WHO = ("time", *BY)  # what orders sets, and tells them apart
 
 
 class _Entry:
