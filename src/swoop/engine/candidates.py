@@ -24,6 +24,8 @@ from swoop.engine.stock import Stock, at_least, ending_before, write_pair
 from swoop.engine.window import Window, place, window_of
 
 _LOW = (1 << 32) - 1
+SIZES_KNOWN = 64  # sets of fewer tokens have their crops remembered
+ALL = 1 << 40
 _FEW = 3  # lists that are looked for one by one; for more they are sorted
 _SHORT = 2  # to visit a list as short as this costs less than to find out from where on it is worth it
 
@@ -58,17 +60,30 @@ def signature_bit(token: int) -> int:
 def worth_from(state: Any, window: Window, stock: Stock, length: int, position: int) -> int:
     """The arrival number from which on the list at this position can hold a relevant set (cropping)."""
     numbers = stock.numbers[0]
-    bound = upper_bound(state, length, position)
-    if bound <= numbers.threshold:
+    if length < SIZES_KNOWN:
+        crop = stock.crops[uint64(length * SIZES_KNOWN + position)]
+        if crop.version != numbers.version:
+            crop.version = numbers.version
+            crop.group = cropped_group(state, stock, length, position)
+        group = crop.group
+    else:
+        group = cropped_group(state, stock, length, position)
+    if group >= state.next:
         return state.next
     oldest = max(state.oldest, numbers.first)
-    count = at_least(stock, bound, remainder(state, length, length - position, length - position, bound))
-    if count < state.k:
-        return oldest
-    group = int64(stock.ends[count - state.k])
     if group < oldest:
         return oldest
     return int64(window.ring[place(window, group)].group_last) + 1
+
+
+@apart
+def cropped_group(state: Any, stock: Stock, length: int, position: int) -> int:
+    """The last group of which nothing in the list at this position is relevant; ``ALL`` if nothing is."""
+    bound = upper_bound(state, length, position)
+    if bound <= stock.numbers[0].threshold:
+        return ALL
+    count = at_least(stock, bound, remainder(state, length, length - position, length - position, bound))
+    return int64(stock.ends[count - state.k]) if count >= state.k else -1
 
 
 @jit

@@ -15,6 +15,7 @@ import numpy as np
 
 from swoop.engine import state as st
 from swoop.engine.arrival import advance, drop_repeated, insert_sets, read_top, rebase, settle_stock
+from swoop.engine.candidates import SIZES_KNOWN
 from swoop.engine.floor import complete
 from swoop.engine.index import SIZES
 from swoop.engine.memory import enlarge
@@ -135,6 +136,9 @@ class Engine:
         for name in ("stock", "spare"):
             self._resize(name, 1)
             self._arrays[name]["threshold"] = settings.threshold
+            self._arrays[name]["version"] = 1
+        for name in ("crops", "spare_crops"):
+            self._resize(name, SIZES_KNOWN**2)
         for name in (*_BY_STOCK, *_BY_SPARE, *_BY_DRAFT):
             self._resize(name, 256)
         if settings.tracking:

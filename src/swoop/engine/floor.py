@@ -62,6 +62,7 @@ def raise_floor(state: Any, window: Window, stock: Stock) -> None:
     threshold = np.nextafter(floor, -np.inf)
     if threshold > numbers.threshold:
         numbers.threshold = threshold
+        numbers.version += 1
         drop_below(stock, floor)
 
 
@@ -97,6 +98,7 @@ def begin_completion(state: Any, spare: Stock) -> None:
     numbers.pending = 0
     numbers.first = state.next
     numbers.threshold = state.lowest
+    numbers.version += 1
     state.completing = 1
 
 
@@ -258,6 +260,7 @@ def take_over(state: Any, window: Window, stock: Stock, spare: Stock) -> int:
     ours.size = numbers.size
     ours.pending = 0
     ours.threshold = numbers.threshold
+    ours.version += 1
     numbers.size = 0
     state.completing = 0
     return DONE

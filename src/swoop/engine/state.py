@@ -67,9 +67,12 @@ CHANGE = np.dtype(
 )
 """A row of the change feed, with arrival numbers counted from the beginning of the stream."""
 
-STOCK = np.dtype([("size", "i8"), ("pending", "i8"), ("first", "i8"), ("threshold", "f8")])
-"""The numbers of a stock: settled and pending pairs; the arrival number from which on it knows the pairs of older sets; and the
-largest key that is too small for it."""
+STOCK = np.dtype([("size", "i8"), ("pending", "i8"), ("first", "i8"), ("threshold", "f8"), ("version", "i8")])
+"""The numbers of a stock: settled and pending pairs; the arrival number from which on it knows the pairs of older sets; the
+largest key that is too small for it; and how often its settled pairs or that key have changed."""
+
+CROP = np.dtype([("version", "i8"), ("group", "i8")])
+"""Of the lists at one position of sets of one size: up to which group they are cropped, by which version of the stock."""
 
 ARRAYS: dict[str, np.dtype[Any]] = {
     # vocabulary
@@ -103,12 +106,14 @@ ARRAYS: dict[str, np.dtype[Any]] = {
     "ranks": np.dtype("i4"),
     "pending": PAIR,
     "pending_ends": np.dtype("i8"),
+    "crops": CROP,
     "spare": STOCK,
     "spare_pairs": PAIR,
     "spare_ends": np.dtype("i4"),
     "spare_ranks": np.dtype("i4"),
     "spare_pending": PAIR,
     "spare_pending_ends": np.dtype("i8"),
+    "spare_crops": CROP,
     "draft": PAIR,
     "draft_ends": np.dtype("i4"),
     "draft_ranks": np.dtype("i4"),

@@ -19,7 +19,7 @@ import numpy as np
 
 from swoop.engine._jit import apart, array_at, int64, jit, pick, uint64
 from swoop.engine.sorting import SortRoom, sort, sort_room_of
-from swoop.engine.state import PAIR, STOCK
+from swoop.engine.state import CROP, PAIR, STOCK
 
 _LOW = (1 << 32) - 1
 
@@ -33,6 +33,7 @@ class Stock(NamedTuple):
     ranks: Any
     pending: Any
     pending_ends: Any
+    crops: Any
     draft: Any
     draft_ends: Any
     draft_ranks: Any
@@ -49,6 +50,7 @@ def stock_of(state: Any) -> Stock:
         array_at(state.ranks, state.ranks_size, np.int32),
         array_at(state.pending, state.pending_size, PAIR),
         array_at(state.pending_ends, state.pending_ends_size, np.int64),
+        array_at(state.crops, state.crops_size, CROP),
         array_at(state.draft, state.draft_size, PAIR),
         array_at(state.draft_ends, state.draft_ends_size, np.int32),
         array_at(state.draft_ranks, state.draft_ranks_size, np.int32),
@@ -67,6 +69,7 @@ def spare_of(state: Any) -> Stock:
         array_at(state.spare_ranks, state.spare_ranks_size, np.int32),
         array_at(state.spare_pending, state.spare_pending_size, PAIR),
         array_at(state.spare_pending_ends, state.spare_pending_ends_size, np.int64),
+        array_at(state.spare_crops, state.spare_crops_size, CROP),
         array_at(state.draft, state.draft_size, PAIR),
         array_at(state.draft_ends, state.draft_ends_size, np.int32),
         array_at(state.draft_ranks, state.draft_ranks_size, np.int32),
@@ -267,6 +270,7 @@ def adopt_draft(stock: Stock, size: int, struck: int) -> None:
         at += 1 if rank >= 0 else 0
     numbers.size = size - struck
     numbers.pending = 0
+    numbers.version += 1
 
 
 @apart
@@ -283,6 +287,7 @@ def settle(stock: Stock, k: int, oldest: int) -> None:
 @jit
 def rebase_pairs(stock: Stock, shift: int) -> None:
     """Count all set numbers of a settled stock from a base that is ``shift`` later."""
+    stock.numbers[0].version += 1
     for at in range(stock.numbers[0].size):
         pair = stock.pairs[at]
         pair.newer -= shift
