@@ -144,8 +144,7 @@ def prefetch_lists(state: Any, index: Index, tokens: Any, p: int) -> None:
     last = int64(tokens.size) - 1
     prefetch(index.slots, list_of(state, tokens[uint64(min(p + FAR, last))], 0))
     slot = index.slots[list_of(state, tokens[uint64(min(p + NEAR, last))], 0)]
-    if slot.capacity > 0:
-        prefetch(index.pool, int64(slot.rest) + slot.size - 1)
+    prefetch(index.pool, pick(slot.capacity > 0, int64(slot.rest) + slot.size - 1, 0))
 
 
 @part

@@ -13,7 +13,7 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
-from swoop.engine._jit import array_at, int64, jit, uint64
+from swoop.engine._jit import array_at, int64, jit, pick, uint64
 from swoop.engine.state import SLOT
 
 SMALLEST_SEGMENT = 4
@@ -72,9 +72,8 @@ def new_segment(state: Any, index: Index, capacity: int) -> int:
 @jit
 def room_for_append(slot: Any) -> int:
     """The most that an append to the list can take from the pool."""
-    if slot.capacity == 0:
-        return SMALLEST_SEGMENT
-    return 2 * int64(slot.capacity) if slot.size > slot.capacity else 0
+    capacity = int64(slot.capacity)
+    return pick(capacity == 0, SMALLEST_SEGMENT, pick(slot.size > capacity, 2 * capacity, 0))
 
 
 @jit
