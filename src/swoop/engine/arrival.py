@@ -12,7 +12,6 @@ from swoop.engine.candidates import (
     Probe,
     find_candidates,
     forget,
-    mark_tokens,
     probe_of,
     scan_lists,
     signature_bit,
@@ -230,9 +229,7 @@ def insert_candidates(state: Any, first: int, length: int, side: int, signature:
         forget(window, probe, touched)
         code = GROW_SPARE_PENDING if is_spare else GROW_PENDING
         return again(state, pre_candidates, verified, numbers.pending + touched + 1, code)
-    mark_tokens(probe.membership, tokens, first, length)
-    count = find_candidates(state, window, stock, probe, length, signature, touched)
-    unmark_tokens(probe.membership, tokens, first, length)
+    count = find_candidates(state, window, stock, probe, tokens, first, length, signature, touched)
     if count == 0:
         return DONE
     waiting = numbers.pending + count

@@ -225,11 +225,14 @@ def find_candidates(
     window: Window,
     stock: Stock,
     probe: Probe,
+    tokens: Any,
+    first: int,
     length: int,
     signature: int,
     touched: int,
 ) -> int:
-    """Verify the sets met, with the new set's tokens marked. Candidates go behind the pending pairs; returns how many."""
+    """Verify the sets met. Candidates go behind the pending pairs; returns how many."""
+    is_marked = False
     arena_mask = int64(window.arena.size - 1)
     last, threshold = stock.numbers[0].size, stock.numbers[0].threshold
     visited = length  # at how many positions the set at hand was within the visited part
@@ -264,6 +267,9 @@ def find_candidates(
                 continue
             needed = min_overlap(state, length, size, most, lower, lower_remainder)
             state.verified += 1
+            if not is_marked:
+                mark_tokens(probe.membership, tokens, first, length)
+                is_marked = True
             overlap = overlap_with_marked(probe.membership, window.arena, record.start & arena_mask, size, needed)
             if overlap < needed:
                 continue
@@ -274,6 +280,8 @@ def find_candidates(
         candidate = stock.pending[uint64(stock.numbers[0].pending + count)]
         write_pair(candidate, value, rest, state.next, number, record.group, overlap)
         count += 1
+    if is_marked:
+        unmark_tokens(probe.membership, tokens, first, length)
     return count
 
 
