@@ -100,16 +100,16 @@ def insert_candidates(
         state.needed = numbers.size + most
         return GROW_STOCK
     other_side = state.streams - 1 - side
-    mark_tokens(probe.membership, tokens, first, length)
     if state.algorithm == NOINCREMENT:
         touched = scan_lists(state, window, index, stock, probe, tokens, first, length, other_side)
-        count = find_candidates(state, window, stock, probe, length, signature, touched)
+        count = find_candidates(state, window, stock, probe, tokens, first, length, signature, touched)
     elif state.algorithm == NOOPT:
         touched = scan_in_token_order(state, window, index, stock, probe, tokens, first, length, other_side)
-        count = find_candidates(state, window, stock, probe, length, signature, touched)
+        count = find_candidates(state, window, stock, probe, tokens, first, length, signature, touched)
     else:
+        mark_tokens(probe.membership, tokens, first, length)
         count = compare_with_all(state, window, stock, probe, length, other_side)
-    unmark_tokens(probe.membership, tokens, first, length)
+        unmark_tokens(probe.membership, tokens, first, length)
     numbers.pending += count
     state.candidate_count += count
     if state.algorithm == BASE:

@@ -2,6 +2,7 @@
 
 =============== ==========================================================
 ``vocabulary``  tokens to dense numbers, recycled
+``interning``   the same as Python sees it: how large, and when
 ``window``      the valid sets (W)
 ``index``       the candidate index (I)
 ``stock``       the stock in both orders (S, E), its bounds and its clean-up
@@ -9,7 +10,8 @@
 ``feed``        the change feed
 ``arrival``     the kernels that move the engine forward
 ``rank``        ranking keys and bounds of similarities
-``engine``      the owner of the arrays, in Python
+``memory``      the arrays, and how they grow
+``engine``      what others call, in Python
 ``check``       verification of every invariant
 =============== ==========================================================
 

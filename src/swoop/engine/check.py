@@ -80,7 +80,11 @@ def _check_index(engine: Engine, sets: dict[int, list[int]]) -> None:
 def _check_vocabulary(engine: Engine, sets: dict[int, list[int]]) -> None:
     state, arrays = engine._state, engine._arrays
     tokens, free = int(state["tokens"]), arrays["free_tokens"][: int(state["free_token_count"])].tolist()
-    entries = [(int(entry) & 0xFFFFFFFF) - 1 for entry in arrays["table"] if entry]
+    entries = [(entry & 0xFFFFFFFF) - 1 for entry in arrays["table"].tolist() if entry]
+    assert len(entries) == state["entries"], "tokens in the table are not counted"
+    unsettled = [(entry & 0xFFFFFFFF) - 1 for entry in arrays["former"].tolist() if entry]
+    entries += [number for number in unsettled if number < state["unsettled"]]
+    free += sorted(set(range(int(state["unsettled"]))) - set(entries))
     assert sorted(entries + free) == list(range(tokens)), "a token number is lost or given out twice"
     held = {token for numbers in sets.values() for token in numbers}
     assert held <= set(entries), "a token of a valid set is not in the vocabulary"

@@ -18,15 +18,16 @@ from swoop.engine.arrival import advance, drop_repeated, insert_sets, read_top, 
 from swoop.engine.candidates import SIZES_KNOWN
 from swoop.engine.floor import complete
 from swoop.engine.index import SIZES
-from swoop.engine.memory import enlarge
-from swoop.engine.tokens import BYTES, INTEGER, STRING, Tokens
-from swoop.engine.vocabulary import HEADER, intern_integers, intern_texts, move_texts, recycle
+from swoop.engine.interning import Interning
+from swoop.engine.memory import power_of_two
+from swoop.engine.tokens import BYTES, INTEGER, Tokens
+from swoop.engine.vocabulary import HEADER, intern_integers, intern_texts
 from swoop.engine.window import move_sets
 from swoop.errors import CapacityExceeded, InvalidType
 
-CHUNK_SETS = 2048
-CHUNK_TOKENS = 1 << 15
-RECYCLE_STEP = 1 << 16  # token numbers given out, at least, between two recyclings
+CHUNK_SETS = 1 << 14
+CHUNK_TOKENS = 1 << 17
+SPARE_TOKENS = 1 << 12  # for which room is made at a time, when sets come one by one; and as many bytes of texts
 LAST_NUMBER = 2**31 - 2**20
 PART = 128  # sets that a completion covers at a time, at least
 COUNTERS = ("pre_candidates", "verified", "candidate_count")
@@ -81,7 +82,7 @@ class _Single:
         self.ends = np.zeros(room + 1, np.int64)
 
 
-class Engine:
+class Engine(Interning):
     """A continuous top-k join of integers and arrays.
 
     One arrival costs what its lists and candidates cost; memory is linear in the window (sets and tokens) and in the stock.
@@ -99,9 +100,7 @@ class Engine:
 
     def _start(self, first: int) -> None:
         """An empty engine, whose first set has arrival number ``first``."""
-        self._memory = np.zeros(st.STATE.itemsize // 8, np.int64)
-        self._state = self._memory.view(st.STATE)[0]
-        self._arrays: dict[str, np.ndarray] = {}
+        self._start_arrays()
         state, settings = self._state, self.settings
         state["k"] = min(settings.k, 2**62)
         state["duration"] = settings.duration
@@ -116,12 +115,9 @@ class Engine:
         state["seed"] = self._seed
         state["base"] = first
         state["last_number"] = LAST_NUMBER
-        self._recycle_at = RECYCLE_STEP
         self._single: _Single | None = None
         self._batch_is_single = False
         self._spare_tokens = self._spare_bytes = 0  # room for tokens that is known to be there
-        for name in st.ARRAYS:
-            self._replace(name, np.zeros(0, st.ARRAYS[name]))
         for name in (*_BY_RING, *_BY_PENDING, *_BY_SPARE_PENDING):
             self._resize(name, 1024)
         for name in _BY_SET:
@@ -132,7 +128,7 @@ class Engine:
         self._resize("arena", 1 << 14)
         self._resize("pool", 1 << 12)
         self._replace("free_segments", np.full(SIZES, -1, np.int32))
-        self._resize("table", 1 << 10)
+        self._start_vocabulary()
         for name in ("stock", "spare"):
             self._resize(name, 1)
             self._arrays[name]["threshold"] = settings.threshold
@@ -144,17 +140,7 @@ class Engine:
         if settings.tracking:
             self._resize("feed", 256)
 
-    # arrays
-
-    def _replace(self, name: str, array: np.ndarray) -> None:
-        self._arrays[name] = array
-        self._state[name] = array.ctypes.data
-        self._state[name + "_size"] = array.size
-
-    def _resize(self, name: str, size: int) -> None:
-        """Make an array longer, keeping what is in it."""
-        enlarge(self._arrays, name, size, st.ARRAYS[name])
-        self._replace(name, self._arrays[name])
+    # room
 
     def _run(self, kernel: Callable[..., int], *arguments: int) -> None:
         """Call a kernel until it is done, giving it what it asks for."""
@@ -179,7 +165,7 @@ class Engine:
         if code == st.GROW_RING:
             self._move_window(2 * self._arrays["ring"].size, self._arrays["arena"].size)
         elif code == st.GROW_ARENA:
-            self._move_window(self._arrays["ring"].size, _power_of_two(needed + needed // 4))
+            self._move_window(self._arrays["ring"].size, power_of_two(needed + needed // 4))
         elif code == st.GROW_POOL:
             if needed > 2**31 - 1:
                 raise CapacityExceeded("the window holds more than 2**31 tokens; use a shorter window")
@@ -217,86 +203,6 @@ class Engine:
         self._replace("arena", new_arena)
         self._replace("touched", np.zeros(ring + 1, np.int32))
 
-    # vocabulary
-
-    def _make_token_room(self, tokens: int, text_bytes: int) -> None:
-        """Make sure that so many new tokens fit. All tokens given out so far are in the index."""
-        state = self._state
-        used = int(state["tokens"] - state["free_token_count"])
-        texts_end = int(state["texts_end"])
-        has_texts = text_bytes > 0 or texts_end > 0
-        if (
-            used + tokens > max(self._recycle_at, 2 * tokens)
-            or 2 * (used + tokens) > self._arrays["table"].size
-            or texts_end + text_bytes > self._arrays["texts"].size
-        ):
-            self._recycle(tokens, text_bytes)
-        numbers = int(state["tokens"]) + max(0, tokens - int(state["free_token_count"]))
-        size = self._arrays["token_key"].size
-        if numbers > size:
-            if numbers * self.settings.streams > 2**31 - 1:
-                raise CapacityExceeded("the window holds more than 2**31 different tokens; use a shorter window")
-            size = numbers + numbers // 8
-            self._resize("token_key", size)
-            self._resize("free_tokens", size)
-            self._resize("membership", size // 64 + 1)
-            start = self._arrays["slots"].size
-            self._resize("slots", size * self.settings.streams)
-            self._arrays["slots"]["newest"][start:] = -1
-        start = self._arrays["token_text"].size
-        if has_texts and start < size:
-            self._resize("token_text", size)
-            self._arrays["token_text"][start:] = -1
-
-    def _recycle(self, tokens: int, text_bytes: int) -> None:
-        """Free the numbers and texts of tokens that no valid set holds, and fit the table to the others."""
-        table = self._arrays["table"]
-        table[:] = 0
-        held = recycle(self._memory)
-        self._recycle_at = held + max(2 * held, RECYCLE_STEP)
-        size = _power_of_two(max(1024, (min(self._recycle_at, 4 * (held + tokens)) + tokens) * 2 + 1))
-        if size != table.size:
-            self._replace("table", np.zeros(size, np.int64))
-            recycle(self._memory)
-        if self._state["texts_end"] + text_bytes > 0:
-            texts = np.zeros(int(self._state["texts_end"]), np.uint8)
-            end = int(move_texts(self._memory, texts)) if texts.size else 0
-            size = max(2 * (end + text_bytes), 1 << 12)
-            moved = np.zeros(size, np.uint8)
-            moved[:end] = texts[:end]
-            self._replace("texts", moved)
-            self._state["texts_end"] = end
-
-    def _intern(self, tokens: Tokens) -> None:
-        """Put the numbers of the tokens into ``batch_tokens``."""
-        text_bytes = sum(len(t.data) + HEADER * len(t) for t in (tokens.strings, tokens.byte_strings) if len(t))
-        self._make_token_room(len(tokens), text_bytes)
-        if tokens.kinds is None:
-            self._replace("batch_tokens", np.empty(len(tokens), np.int32))
-            self._intern_part(tokens)
-            return
-        numbers = np.empty(len(tokens), np.int32)
-        for part, kind in (
-            (Tokens(integers=tokens.integers), INTEGER),
-            (Tokens(strings=tokens.strings), STRING),
-            (Tokens(byte_strings=tokens.byte_strings), BYTES),
-        ):
-            self._replace("batch_tokens", np.empty(len(part), np.int32))
-            self._intern_part(part)
-            numbers[tokens.places(kind)] = self._arrays["batch_tokens"]
-        self._replace("batch_tokens", numbers)
-
-    def _intern_part(self, tokens: Tokens) -> None:
-        if len(tokens.integers):
-            self._replace("batch_keys", np.ascontiguousarray(tokens.integers))
-            intern_integers(self._memory)
-        for kind, texts in ((STRING, tokens.strings), (BYTES, tokens.byte_strings)):
-            if len(texts):
-                self._replace("batch_texts", np.ascontiguousarray(texts.data))
-                self._replace("batch_ends", np.ascontiguousarray(texts.ends))
-                self._state["text_kind"] = kind
-                intern_texts(self._memory)
-
     # arrivals
 
     def insert_one(self, time: int, side: int, tokens: list[Any], kind: int) -> None:
@@ -308,12 +214,13 @@ class Engine:
         text_bytes = 0
         if kind != INTEGER:
             data = b"".join(tokens)
-            text_bytes = len(data) + HEADER * size
+            text_bytes = len(data)
         self._spare_tokens -= size
         self._spare_bytes -= text_bytes
         if self._spare_tokens < 0 or self._spare_bytes < 0:
-            self._make_token_room(size + CHUNK_TOKENS, text_bytes + CHUNK_TOKENS if kind != INTEGER else 0)
-            self._spare_tokens, self._spare_bytes = CHUNK_TOKENS, CHUNK_TOKENS if kind != INTEGER else 0
+            spare_bytes = SPARE_TOKENS if kind != INTEGER else 0
+            self._make_token_room(size + SPARE_TOKENS, text_bytes + spare_bytes)
+            self._spare_tokens, self._spare_bytes = SPARE_TOKENS, spare_bytes
         if self._single is None or size > self._single.room or text_bytes > self._single.room:
             self._single = _Single(2 * max(size, text_bytes, 512))
             self._batch_is_single = False
@@ -354,7 +261,10 @@ class Engine:
         while start < len(times):
             limit = np.searchsorted(offsets, offsets[start] + CHUNK_TOKENS, side="right") - 1
             stop = min(len(times), start + CHUNK_SETS, max(start + 1, int(limit)))
-            self._intern(tokens.slice(int(offsets[start]), int(offsets[stop])))
+            part = tokens.slice(int(offsets[start]), int(offsets[stop]))
+            done = self._intern(part, int(offsets[start + 1] - offsets[start]))
+            if done < len(part):  # as many sets as all of whose tokens have numbers
+                stop = int(np.searchsorted(offsets, offsets[start] + done, side="right")) - 1
             self._replace("batch_times", np.ascontiguousarray(times[start:stop]))
             self._replace("batch_sides", np.ascontiguousarray(sides[start:stop]))
             self._replace("batch_offsets", offsets[start : stop + 1] - offsets[start])
@@ -394,10 +304,6 @@ class Engine:
         """The lowest key that the stock holds; None if there is no floor."""
         threshold = float(self._arrays["stock"]["threshold"][0])
         return None if threshold == self.settings.threshold else float(np.nextafter(threshold, np.inf))
-
-    @property
-    def vocabulary_size(self) -> int:
-        return int(self._state["tokens"] - self._state["free_token_count"])
 
     @property
     def memory_bytes(self) -> int:
@@ -496,7 +402,7 @@ class Engine:
     def warm(self) -> None:
         """Run the kernels that few sets bring about, so that they are compiled."""
         self._move_window(self._arrays["ring"].size, self._arrays["arena"].size)
-        self._recycle(0, 1)
+        self._recycle(0)
         rebase(self._memory)
         complete(self._memory)
 
@@ -512,7 +418,3 @@ def _outlook(settings: Settings) -> int:
     if not settings.floor:
         return -1
     return settings.duration // 2 if settings.k < 100 else settings.duration * 3 // 10
-
-
-def _power_of_two(size: int) -> int:
-    return 1 << max(size - 1, 1).bit_length()

@@ -77,10 +77,13 @@ CROP = np.dtype([("version", "i8"), ("group", "i8")])
 ARRAYS: dict[str, np.dtype[Any]] = {
     # vocabulary
     "table": np.dtype("i8"),
+    "former": np.dtype("i8"),
+    "coming": np.dtype("i8"),
     "token_key": np.dtype("i8"),
     "token_text": np.dtype("i8"),
     "free_tokens": np.dtype("i4"),
     "texts": np.dtype("u1"),
+    "free_texts": np.dtype("i8"),
     # window
     "ring": RING,
     "tally": TALLY,
@@ -167,6 +170,10 @@ NUMBERS: dict[str, str] = {
     "pool_end": "i8",
     "tokens": "i8",  # token numbers allotted
     "free_token_count": "i8",
+    "entries": "i8",  # tokens in the table
+    "most_entries": "i8",
+    "cleared": "i8",  # places of the coming table
+    "unsettled": "i8",  # numbers below it are in the former table, or free
     "texts_end": "i8",
     "feed_end": "i8",
     "batch_at": "i8",

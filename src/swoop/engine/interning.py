@@ -1,0 +1,156 @@
+"""The vocabulary as Python sees it: how large its table is, when numbers are recycled, and how tokens get their numbers.
+
+A table is left for another when 3/8 of its places are taken, and takes 7/16 at most. The next one is so large that tokens of
+valid sets take a sixth of it at most, or a quarter if the window is filling.
+"""
+
+from __future__ import annotations
+
+import numpy as np
+
+from swoop.engine.memory import Arrays, grown, power_of_two
+from swoop.engine.tokens import BYTES, INTEGER, STRING, Tokens
+from swoop.engine.vocabulary import SIZES_OF_TEXTS, intern_integers, intern_texts, recycle
+from swoop.errors import CapacityExceeded
+
+LEAST_TABLE = 1 << 17  # places of the smallest table
+LEAST_STEPS = 1 << 15  # numbers that are gone through at a time, at least;
+PACE = 16  # and so many for each token that may come
+LEAST_CLEARED = 1 << 17  # places of the next table that are cleared at a time, at least
+ROOM = 1 << 14  # tokens for which there is room before a batch
+
+
+class Interning(Arrays):
+    """The part of an engine that gives tokens their numbers."""
+
+    def _start_vocabulary(self) -> None:
+        self._wanted = LEAST_TABLE
+        self._oldest_then = 0  # arrival number of the oldest valid set when the table was new
+        self._replace_table(np.zeros(LEAST_TABLE, np.int64))
+        self._make_numbers(1)
+
+    def _make_token_room(self, tokens: int, text_bytes: int) -> None:
+        """Recycle some numbers, and see to it that so many new tokens fit. All tokens with numbers are in the index."""
+        state = self._state
+        if not self._arrays["former"].size and state["entries"] > self._arrays["table"].size * 3 // 8:
+            self._prepare_table(tokens)
+        if self._arrays["former"].size:
+            self._recycle(max(LEAST_STEPS, PACE * tokens))
+        while state["entries"] + tokens > state["most_entries"]:  # at once
+            if self._arrays["former"].size:
+                self._recycle(int(state["unsettled"]))
+            else:
+                self._replace_table(np.zeros(max(self._size_of_next_table(), _table_for(tokens)), np.int64))
+        self._make_numbers(int(state["tokens"]) + max(0, tokens - int(state["free_token_count"])))
+        if text_bytes > 0 or self._arrays["token_text"].size:
+            self._make_text_room(tokens, text_bytes)
+
+    def _prepare_table(self, tokens: int) -> None:
+        """Clear a part of the coming table, as memory takes its time when touched first; when all is clear, it takes over."""
+        if not self._arrays["coming"].size:
+            self._replace("coming", np.empty(self._size_of_next_table(), np.int64))
+            self._state["cleared"] = 0
+        start, size = int(self._state["cleared"]), self._arrays["coming"].size
+        end = start + max(LEAST_CLEARED, 2 * PACE * tokens * size // self._arrays["table"].size)
+        self._arrays["coming"][start:end] = 0
+        self._state["cleared"] = end
+        if end >= size:
+            self._replace_table(self._arrays["coming"])
+
+    def _size_of_next_table(self) -> int:
+        if self._state["base"] + self._state["oldest"] == self._oldest_then:  # nothing has expired: all tokens stay
+            return power_of_two(4 * int(self._state["entries"]))
+        return max(self._wanted, self._arrays["table"].size)
+
+    def _replace_table(self, table: np.ndarray) -> None:
+        """Begin with an empty table, for which all numbers are to be gone through. The former table is complete."""
+        self._former_entries = int(self._state["entries"])
+        self._replace("former", self._arrays["table"])
+        self._replace("table", table)
+        self._replace("coming", np.zeros(0, np.int64))
+        self._oldest_then = int(self._state["base"] + self._state["oldest"])
+        self._state["unsettled"] = self._state["tokens"]
+        self._state["free_token_count"] = self._state["entries"] = 0
+        self._state["most_entries"] = table.size * 7 // 16
+
+    def _recycle(self, steps: int) -> None:
+        """Go through so many numbers. In the end it is known how many tokens valid sets hold."""
+        recycle(self._memory, steps)
+        if self._state["unsettled"]:
+            return
+        self._replace("former", np.zeros(0, np.int64))
+        entries, size = int(self._state["entries"]), self._arrays["table"].size
+        self._wanted = _table_for(entries)
+        if self._wanted <= size // 4:
+            self._replace_table(np.zeros(self._wanted, np.int64))
+
+    @property
+    def vocabulary_size(self) -> int:
+        """How many tokens have a number. While numbers are gone through, at most so many."""
+        return int(self._state["entries"]) + min(self._former_entries, int(self._state["unsettled"]))
+
+    def _make_numbers(self, numbers: int) -> None:
+        """Make room for so many token numbers."""
+        streams = int(self._state["streams"])
+        size = self._arrays["slots"].size // streams
+        if numbers <= size:
+            return
+        if numbers * streams > 2**31 - 1:
+            raise CapacityExceeded("the window holds more than 2**31 different tokens; use a shorter window")
+        new = max(grown(numbers), 1024)
+        self._resize("token_key", new)
+        self._resize("free_tokens", new)
+        self._resize("membership", new // 64 + 1)
+        self._resize("slots", new * streams)
+        self._arrays["slots"]["newest"][size * streams :] = -1
+
+    def _make_text_room(self, tokens: int, text_bytes: int) -> None:
+        """Make room for so many new texts with so many bytes. A text takes up to 24 bytes and twice its own."""
+        size = self._arrays["token_text"].size
+        if size < self._arrays["token_key"].size:
+            self._resize("token_text", self._arrays["token_key"].size)
+            self._arrays["token_text"][size:] = -1
+        if not size:
+            self._resize("free_texts", SIZES_OF_TEXTS)
+        needed = int(self._state["texts_end"]) + 2 * text_bytes + 24 * tokens
+        if needed > self._arrays["texts"].size:
+            self._resize("texts", (needed + needed // 4) // 8 * 8 + 8)
+
+    def _intern(self, tokens: Tokens, least: int) -> int:
+        """Put the numbers of the tokens into ``batch_tokens``: of as many as find room, and at least of so many."""
+        text_bytes = sum(len(texts.data) + len(texts) for texts in (tokens.strings, tokens.byte_strings))
+        numbers = np.empty(len(tokens), np.int32)
+        if tokens.kinds is None:
+            self._make_token_room(max(least, min(len(tokens), ROOM)), text_bytes)
+            self._replace("batch_tokens", numbers)
+            done = self._intern_part(tokens)
+            self._replace("batch_tokens", numbers[:done])
+            return done
+        self._make_token_room(len(tokens), text_bytes)
+        for part, kind in (
+            (Tokens(integers=tokens.integers), INTEGER),
+            (Tokens(strings=tokens.strings), STRING),
+            (Tokens(byte_strings=tokens.byte_strings), BYTES),
+        ):
+            self._replace("batch_tokens", np.empty(len(part), np.int32))
+            self._intern_part(part)
+            numbers[tokens.places(kind)] = self._arrays["batch_tokens"]
+        self._replace("batch_tokens", numbers)
+        return len(numbers)
+
+    def _intern_part(self, tokens: Tokens) -> int:
+        """Tokens of one kind."""
+        if len(tokens.integers):
+            self._replace("batch_keys", np.ascontiguousarray(tokens.integers))
+            return intern_integers(self._memory)
+        for kind, texts in ((STRING, tokens.strings), (BYTES, tokens.byte_strings)):
+            if len(texts):
+                self._replace("batch_texts", np.ascontiguousarray(texts.data))
+                self._replace("batch_ends", np.ascontiguousarray(texts.ends))
+                self._state["text_kind"] = kind
+                return intern_texts(self._memory)
+        return 0
+
+
+def _table_for(tokens: int) -> int:
+    return max(LEAST_TABLE, power_of_two(6 * tokens))

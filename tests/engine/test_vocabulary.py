@@ -1,0 +1,96 @@
+"""Numbers of tokens that left the window are given out again, some at a time, and nothing else changes."""
+
+from __future__ import annotations
+
+import random
+from typing import Any
+
+import pytest
+
+import swoop
+from swoop import oracle
+from swoop.engine import engine, interning
+from tests.histories import insert
+
+
+@pytest.fixture(params=[1, 4, 64])
+def pace(request: pytest.FixtureRequest, monkeypatch: pytest.MonkeyPatch) -> int:
+    """Tables so small that they are replaced all the time; the slowest pace is too slow for what comes."""
+    for module, name, value in (
+        (interning, "LEAST_TABLE", 16),
+        (interning, "LEAST_STEPS", 2),
+        (interning, "LEAST_CLEARED", 8),
+        (interning, "ROOM", 4),
+        (interning, "PACE", request.param),
+        (engine, "SPARE_TOKENS", 4),
+        (engine, "CHUNK_TOKENS", 64),
+    ):
+        monkeypatch.setattr(module, name, value)
+    return int(request.param)
+
+
+@pytest.mark.parametrize("kind", ["integers", "texts", "all kinds"])
+@pytest.mark.parametrize("two_streams", [False, True])
+def test_recycling(pace: int, kind: str, two_streams: bool) -> None:
+    """Tokens come and go, one by one and in bulk; the table grows and shrinks, while results stay those of brute force."""
+    chance = random.Random(5)
+    join = swoop.TopKJoin(4, 12, two_streams=two_streams)
+    inside = join._engine
+    records: list[Any] = []
+    sizes, both, kept = set(), 0, []
+    for time in range(800):
+        most = 50 if 200 < time < 240 else 5  # for a while, many more tokens
+        tokens: list[Any] = [time * 2 + chance.randrange(3 * most) for _ in range(chance.randrange(1, most))]
+        if kind == "texts" or (kind == "all kinds" and time % 2):
+            tokens = [f"token {token}" + "x" * (token % 50) ** 2 for token in tokens]
+        if kind == "all kinds" and time % 3 == 0:
+            tokens = [*tokens, time, str(time).encode()]
+        stream: Any = chance.choice(["left", "right"]) if two_streams else None
+        records.append(oracle.Record(tokens, time, time, stream))
+        if time % 7 in (0, 1):  # a bulk of three
+            continue
+        insert(join, records[-3:] if time % 7 == 2 else records[-1:])
+        sizes.add(inside._arrays["table"].size)
+        both += inside._arrays["former"].size > 0
+        kept.append(inside._arrays["texts"].size)
+        join._check()
+        assert list(join.topk()) == oracle.topk(records[-15:], k=4, window=12, two_streams=two_streams)
+    assert len(sizes) > 2, "the table never grew"
+    assert both > 5, "no table was replaced while sets came"
+    assert join.stats.vocabulary_size < len({token for record in records for token in record.tokens}) / 2
+    assert kept[-1] <= 3 * kept[len(kept) // 2], "the room for texts grows without end"
+
+
+@pytest.mark.parametrize("pace", [64], indirect=True)
+def test_the_table_shrinks(pace: int) -> None:
+    """After large sets only small ones come."""
+    join = swoop.TopKJoin(1, 12)
+    sizes = []
+    for time in range(2500):
+        join.insert(range(time * 500, time * 500 + (300 if time < 30 else 3)), time)
+        sizes.append(join._engine._arrays["table"].size)
+    assert sizes[-1] <= max(sizes) / 16
+    join._check()
+
+
+def test_large_sets(pace: int) -> None:
+    """A set that is larger than the table."""
+    join = swoop.TopKJoin(1, 3)
+    for time in range(40):
+        join.insert(range(time * 10, time * 10 + (3, 500, 20)[time % 3]), time)
+        join._check()
+    join.insert_many({"tokens": [list(range(time, time + 700)) for time in range(40, 60)], "time": range(40, 60)})
+    join._check()
+    assert join.topk()[0].overlap == 699
+
+
+def test_tokens_of_the_window_stay() -> None:
+    """When all numbers have been gone through, exactly the tokens of the window have one."""
+    join = swoop.TopKJoin(1, 50)
+    for time in range(2000):
+        join.insert([time * 10 + token for token in range(10)], time)
+    inside = join._engine
+    inside._replace_table(inside._arrays["table"].copy() * 0)
+    inside._recycle(10**6)
+    assert join.stats.vocabulary_size == 500
+    join._check()
