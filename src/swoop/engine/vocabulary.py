@@ -20,7 +20,7 @@ from swoop.engine.state import SLOT, state_of
 
 HEADER = 5  # bytes before a text: four of its length, one of its kind
 SIZES_OF_TEXTS = 64  # of the room for a text: 8, 16, ... 256 bytes, then powers of two
-_AHEAD = 12  # tokens between a prefetch and its use
+_AHEAD = 20  # tokens between a prefetch and its use
 
 _LOW = (1 << 32) - 1
 
