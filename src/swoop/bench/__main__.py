@@ -239,6 +239,7 @@ def latency(arguments: argparse.Namespace) -> list[str]:
     strings = max(
         measure.run(measure.as_table(stream, texts=True), stream.window_for(window), 10)[0] for _ in range(arguments.rounds)
     )
+    touched, whole = measure.least(stream, window, arguments.rounds)
     cold, warm = measure.start_times()
     say("pauses when similarity collapses")
     large = load("tweet", 4 * arguments.sets, arguments)
@@ -255,6 +256,8 @@ def latency(arguments: argparse.Namespace) -> list[str]:
         f"| one `insert` from Python, median | {single:.1f} µs |",
         f"| one set of a bulk, mean | {bulk:.1f} µs |",
         f"| one `insert` beyond the algorithm's own work | {single - bulk:.1f} µs |",
+        f"| touching each token's slot and nothing else | {touched:,.0f} sets/s |",
+        f"| all of a bulk takes so many times as long | {touched / whole:.1f} |",
         f"| bulk with string tokens, from Arrow | {strings:,.0f} sets/s |",
         f"| cost of the change feed | {100 * cost:.0f} % |",
         f"| longest of {len(pauses):,} arrivals after similarity collapsed, window {full:,} | {pauses[-1]:.1f} ms |",
