@@ -11,6 +11,13 @@ settings.register_profile("default", deadline=None, suppress_health_check=[Healt
 settings.register_profile("ci", settings.get_profile("default"), derandomize=True)
 settings.load_profile("ci" if os.environ.get("CI") else "default")
 
+LONGEST = ("tests.test_exactness", "tests.spark.test_cluster", "tests.spark.test_kafka")
+
+
+def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
+    """The longest tests first, so that no worker is left with one of them in the end."""
+    items.sort(key=lambda item: getattr(item, "module", None) is None or item.module.__name__ not in LONGEST)
+
 
 @pytest.fixture(scope="session")
 def spark() -> Iterator[SparkSession]:

@@ -241,7 +241,7 @@ def test_a_damaged_chunk_is_told(folder: Path) -> None:  # noqa: F811
         with pytest.raises(InvalidFile, match=f"state of cell 0 is damaged: chunk {name[0]}.*Restore"):
             cluster.cell(0)
     text = kept.committed["state"][0]
-    with pytest.raises(InvalidFile, match="its checksum does not match"):
+    with pytest.raises(InvalidFile, match="state of a cell is damaged: the checksum does not match"):
         CellState.from_json(text.replace("watermark", "Watermark"))
 
 

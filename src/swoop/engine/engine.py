@@ -34,6 +34,7 @@ COUNTERS = ("pre_candidates", "verified", "candidate_count")
 
 _AT = {name: st.STATE.fields[name][1] // 8 for name in st.STATE.names or ()}  # type: ignore[index]
 
+_BATCH = ("batch_times", "batch_sides", "batch_offsets", "batch_tokens", "batch_keys", "batch_texts", "batch_ends")
 _BY_RING = ("ring", "tally", "side", "touched")
 _BY_SET = ("list_newest", "list_order", "list_from")
 _BY_PENDING = ("pending", "pending_ends")
@@ -272,6 +273,8 @@ class Engine(Interning):
             drop_repeated(self._memory)
             self._run(self._insert_kernel)
             start = stop
+        for name in _BATCH:  # what was given is not kept
+            self._replace(name, np.zeros(0, st.ARRAYS[name]))
 
     def advance(self, now: int) -> None:
         """Move the index time."""

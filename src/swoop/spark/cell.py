@@ -7,11 +7,9 @@ cell in memory can be told from one that a worker kept from an attempt that did 
 
 from __future__ import annotations
 
-import json
 import uuid
-import zlib
 from collections import deque
-from dataclasses import asdict, dataclass, replace
+from dataclasses import dataclass, replace
 from typing import Any, Protocol
 
 import numpy as np
@@ -19,7 +17,7 @@ import pyarrow as pa
 import pyarrow.compute as pc
 
 from swoop.errors import InvalidFile
-from swoop.spark.chunks import Chunk, Damaged, Store, add_rows, read_chunks
+from swoop.spark.chunks import Chunk, Damaged, Store, add_rows, read_chunks, seal, unseal
 from swoop.spark.grid import Grid
 from swoop.spark.live_join import NEVER, concatenated, move_on, split
 from swoop.spark.resuming import Parameters, ordered
@@ -52,18 +50,16 @@ class CellState:
     chunks: tuple[Chunk, ...] = ()
 
     def to_json(self) -> str:
-        text = json.dumps(asdict(self))
-        return json.dumps({"state": text, "crc": zlib.crc32(text.encode())})
+        return seal(self)
 
     @classmethod
     def from_json(cls, text: str | None) -> CellState:
         if text is None:
             return cls()
-        outer = json.loads(text)
-        if zlib.crc32(outer["state"].encode()) != outer["crc"]:
-            raise InvalidFile("the state of a cell is damaged: its checksum does not match. Begin with a new checkpoint")
-        found = json.loads(outer["state"])
-        return cls(**{**found, "chunks": tuple(Chunk(**chunk) for chunk in found["chunks"])})
+        try:
+            return cls(**unseal(text))
+        except (ValueError, KeyError, TypeError) as error:
+            raise InvalidFile(f"the state of a cell is damaged: {error}. Begin with a new checkpoint") from error
 
 
 @dataclass(frozen=True)

@@ -12,15 +12,14 @@ import os
 import re
 import time
 import uuid
-import zlib
 from collections.abc import Sequence
-from dataclasses import asdict, dataclass, field, replace
+from dataclasses import dataclass, field, replace
 from typing import Any
 
 import pyarrow as pa
 
 from swoop.errors import InvalidArgument, InvalidFile
-from swoop.spark.chunks import Chunk, Damaged, add_rows, read_chunks
+from swoop.spark.chunks import Chunk, Damaged, add_rows, read_chunks, seal, unseal
 from swoop.spark.files import Folder
 from swoop.spark.lease import Lease
 
@@ -79,18 +78,12 @@ class State:
         return f"{self.batch:012}{'-end' if self.ended else ''}"
 
     def to_json(self) -> bytes:
-        text = json.dumps(asdict(self))
-        return json.dumps({"state": text, "crc": zlib.crc32(text.encode())}, indent=1).encode()
+        return seal(self).encode()
 
     @classmethod
     def from_json(cls, data: bytes) -> State:
-        outer = json.loads(data)
-        if zlib.crc32(outer["state"].encode()) != outer["crc"]:
-            raise ValueError("the checksum does not match")
-        found = json.loads(outer["state"])
-        found["chunks"] = tuple(Chunk(**chunk) for chunk in found["chunks"])
-        found["counters"] = Counters(**found["counters"])
-        return cls(**found)
+        found = unseal(data)
+        return cls(**{**found, "counters": Counters(**found["counters"])})
 
 
 class Checkpoint:

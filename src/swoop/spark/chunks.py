@@ -2,9 +2,10 @@
 
 from __future__ import annotations
 
+import json
 import zlib
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import asdict, dataclass
 from typing import Any, Protocol
 
 import pyarrow as pa
@@ -52,6 +53,21 @@ def to_bytes(rows: pa.Table) -> pa.Buffer:
 def from_bytes(data: Any) -> pa.Table:
     """The table that :func:`to_bytes` has written."""
     return pa.ipc.open_file(pa.BufferReader(data)).read_all()
+
+
+def seal(state: Any) -> str:
+    """A dataclass as JSON, with a checksum."""
+    text = json.dumps(asdict(state))
+    return json.dumps({"state": text, "crc": zlib.crc32(text.encode())}, indent=1)
+
+
+def unseal(text: str | bytes) -> dict[str, Any]:
+    """The fields of what was sealed, its chunks as such."""
+    outer = json.loads(text)
+    if zlib.crc32(outer["state"].encode()) != outer["crc"]:
+        raise ValueError("the checksum does not match")
+    found: dict[str, Any] = json.loads(outer["state"])
+    return {**found, "chunks": tuple(Chunk(**chunk) for chunk in found["chunks"])}
 
 
 def read_chunks(store: Store, chunks: Sequence[Chunk]) -> list[pa.Table]:
