@@ -13,7 +13,7 @@ from swoop.engine.tokens import BYTES, INTEGER, STRING, Tokens
 from swoop.engine.vocabulary import SIZES_OF_TEXTS, intern_integers, intern_texts, recycle
 from swoop.errors import CapacityExceeded
 
-LEAST_TABLE = 1 << 17  # places of the smallest table
+LEAST_TABLE = 1 << 10  # places of the smallest table
 LEAST_STEPS = 1 << 15  # numbers that are gone through at a time, at least;
 PACE = 16  # and so many for each token that may come
 LEAST_CLEARED = 1 << 17  # places of the next table that are cleared at a time, at least
@@ -25,13 +25,14 @@ class Interning(Arrays):
 
     def _start_vocabulary(self) -> None:
         self._wanted = LEAST_TABLE
-        self._oldest_then = 0  # arrival number of the oldest valid set when the table was new
+        self._asked = 0  # tokens for which there is to be room
         self._replace_table(np.zeros(LEAST_TABLE, np.int64))
         self._make_numbers(1)
 
     def _make_token_room(self, tokens: int, text_bytes: int) -> None:
         """Recycle some numbers, and see to it that so many new tokens fit. All tokens with numbers are in the index."""
         state = self._state
+        self._asked = tokens
         if not self._arrays["former"].size and state["entries"] > self._arrays["table"].size * 3 // 8:
             self._prepare_table(tokens)
         if self._arrays["former"].size:
@@ -68,7 +69,7 @@ class Interning(Arrays):
         self._replace("former", self._arrays["table"])
         self._replace("table", table)
         self._replace("coming", np.zeros(0, np.int64))
-        self._oldest_then = int(self._state["base"] + self._state["oldest"])
+        self._oldest_then = int(self._state["base"] + self._state["oldest"])  # the oldest valid set when the table was new
         self._state["unsettled"] = self._state["tokens"]
         self._state["free_token_count"] = self._state["entries"] = 0
         self._state["most_entries"] = table.size * 7 // 16
@@ -80,7 +81,7 @@ class Interning(Arrays):
             return
         self._replace("former", np.zeros(0, np.int64))
         entries, size = int(self._state["entries"]), self._arrays["table"].size
-        self._wanted = _table_for(entries)
+        self._wanted = _table_for(max(entries, self._asked))
         if self._wanted <= size // 4:
             self._replace_table(np.zeros(self._wanted, np.int64))
 
