@@ -91,19 +91,19 @@ class Interning(Arrays):
         return int(self._state["entries"]) + min(self._former_entries, int(self._state["unsettled"]))
 
     def _make_numbers(self, numbers: int) -> None:
-        """Make room for so many token numbers."""
+        """Make room for so many token numbers. Those for which there is a key are given out, so keys grow last."""
         streams = int(self._state["streams"])
-        size = self._arrays["slots"].size // streams
+        size = self._arrays["token_key"].size
         if numbers <= size:
             return
         if numbers * streams > 2**31 - 1:
             raise CapacityExceeded("the window holds more than 2**31 different tokens; use a shorter window")
         new = max(grown(numbers), 1024)
-        self._resize("token_key", new)
         self._resize("free_tokens", new)
         self._resize("membership", new // 64 + 1)
         self._resize("slots", new * streams)
         self._arrays["slots"]["newest"][size * streams :] = -1
+        self._resize("token_key", new)
 
     def _make_text_room(self, tokens: int, text_bytes: int) -> None:
         """Make room for so many new texts with so many bytes. A text takes up to 24 bytes and twice its own."""

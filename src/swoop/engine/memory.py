@@ -34,7 +34,9 @@ class Arrays:
         self._state[name + "_size"] = array.size
 
     def _resize(self, name: str, size: int) -> None:
-        """Make an array longer, keeping what is in it."""
+        """Make an array longer, keeping what is in it. One that is long enough stays."""
+        if size <= self._arrays[name].size:
+            return
         enlarge(self._arrays, name, size, st.ARRAYS[name])
         self._replace(name, self._arrays[name])
 
