@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
+from swoop.engine.vocabulary import NUMBER
 from swoop.similarity import COSINE, DICE, HAMMING, JACCARD, OVERLAP
 
 if TYPE_CHECKING:
@@ -80,9 +81,9 @@ def _check_index(engine: Engine, sets: dict[int, list[int]]) -> None:
 def _check_vocabulary(engine: Engine, sets: dict[int, list[int]]) -> None:
     state, arrays = engine._state, engine._arrays
     tokens, free = int(state["tokens"]), arrays["free_tokens"][: int(state["free_token_count"])].tolist()
-    entries = [(entry & 0xFFFFFFFF) - 1 for entry in arrays["table"].tolist() if entry]
+    entries = [(entry & NUMBER) - 1 for entry in arrays["table"].tolist() if entry]
     assert len(entries) == state["entries"], "tokens in the table are not counted"
-    unsettled = [(entry & 0xFFFFFFFF) - 1 for entry in arrays["former"].tolist() if entry]
+    unsettled = [(entry & NUMBER) - 1 for entry in arrays["former"].tolist() if entry]
     entries += [number for number in unsettled if number < state["unsettled"]]
     free += sorted(set(range(int(state["unsettled"]))) - set(entries))
     assert sorted(entries + free) == list(range(tokens)), "a token number is lost or given out twice"

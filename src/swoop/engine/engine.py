@@ -93,7 +93,7 @@ class Engine(Interning):
 
     def __init__(self, settings: Settings, first: int = 0) -> None:
         self.settings = settings
-        self._seed = secrets.randbits(63)
+        self._seed = secrets.randbits(63) | 1
         self._start(first)
 
     def __reduce__(self) -> Any:

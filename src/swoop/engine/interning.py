@@ -17,6 +17,7 @@ LEAST_TABLE = 1 << 10  # places of the smallest table
 LEAST_STEPS = 1 << 15  # numbers that are gone through at a time, at least;
 PACE = 16  # and so many for each token that may come
 LEAST_CLEARED = 1 << 17  # places of the next table that are cleared at a time, at least
+BLOCK = 256  # tokens that are looked for at a time
 ROOM = 1 << 14  # tokens for which there is room before a batch
 
 
@@ -24,6 +25,7 @@ class Interning(Arrays):
     """The part of an engine that gives tokens their numbers."""
 
     def _start_vocabulary(self) -> None:
+        self._resize("missed", BLOCK)
         self._wanted = LEAST_TABLE
         self._asked = 0  # tokens for which there is to be room
         self._replace_table(np.zeros(LEAST_TABLE, np.int64))

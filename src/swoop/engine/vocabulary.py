@@ -1,7 +1,9 @@
 """The vocabulary: tokens become dense numbers, and numbers of tokens that no valid set holds are given out again.
 
-An open-addressing table of 8-byte entries: 32 bits of the token's hash and its number plus one (0: empty). An integer token is
-its own 64-bit key, so the key decides; a text token has its hash for key, and its bytes decide.
+An open-addressing table of 8-byte entries: a tag, which is the upper 33 bits of the token's hash, and its number plus one (0:
+empty). The tag of an integer from 0 to 2^32 - 1 belongs to no other token, so it decides. All other tokens are wide, which the
+lowest bit of their tag tells: an integer is its own 64-bit key, so the key decides; a text has its hash for key, and its bytes
+decide.
 
 When a table is rather full, another takes its place, larger if need be. Then all numbers are gone through, some at a time, so
 that no arrival has to wait for all of them: tokens that valid sets hold are entered into the new table, the numbers of the
@@ -20,9 +22,11 @@ from swoop.engine.state import SLOT, state_of
 
 HEADER = 5  # bytes before a text: four of its length, one of its kind
 SIZES_OF_TEXTS = 64  # of the room for a text: 8, 16, ... 256 bytes, then powers of two
-_AHEAD = 20  # tokens between a prefetch and its use
+_AHEAD = 48  # tokens between a prefetch and its use
 
 _LOW = (1 << 32) - 1
+_WIDE = 1 << 31
+NUMBER = _WIDE - 1  # the bits of an entry that are a number plus one; the others are the tag
 
 
 class Vocabulary(NamedTuple):
@@ -62,11 +66,21 @@ def mix(value: int, seed: int) -> int:
 
 
 @jit
+def hash_integer(token: int, seed: int) -> int:
+    """Of 32 bits: they are the upper half, so that no other token has the same tag; below them is a scrambling of them."""
+    if uint64(token) > uint64(_LOW):
+        return mix(token, seed) | _WIDE
+    x = uint64(token) * uint64(seed)
+    x = (x ^ (x >> uint64(32))) * uint64(0x9E3779B97F4A7C15)
+    return int64((uint64(token) << uint64(32)) | (x >> uint64(33)))
+
+
+@jit
 def hash_text(texts: Any, start: int, end: int, kind: int, seed: int) -> int:
     x = uint64(seed) ^ uint64(kind)
     for p in range(start, end):
         x = (x ^ uint64(texts[p])) * uint64(0x100000001B3)
-    return mix(int64(x), end - start)
+    return mix(int64(x), end - start) | _WIDE
 
 
 @jit
@@ -94,45 +108,58 @@ def free_number(state: Any, vocabulary: Vocabulary, number: int) -> None:
 
 
 @jit
-def number_of_integer(table: Any, vocabulary: Vocabulary, hashed: int, token: int, limit: int) -> int:
-    """The number of a token in the table, if it is below a limit; else minus the empty place behind it, less one."""
+def next_like(table: Any, hashed: int, limit: int, at: int) -> int:
+    """The first place from ``at`` on with this tag and a number below a limit, or that is empty."""
     mask = int64(table.size - 1)
-    tag = hashed & ~_LOW
-    at = hashed & mask
-    while True:
-        entry = table[uint64(at)]
-        if entry == 0:
-            return -at - 1
-        number = (entry & _LOW) - 1
-        is_like = (entry & ~_LOW) == tag and number < limit and vocabulary.token_key[uint64(number)] == token
-        if is_like and (vocabulary.token_text.size == 0 or vocabulary.token_text[uint64(number)] < 0):
-            return number
+    tag = hashed & ~NUMBER
+    at &= mask
+    while table[uint64(at)] != 0 and uint64((table[uint64(at)] ^ tag) - 1) >= uint64(limit):
         at = (at + 1) & mask
+    return at
 
 
 @jit
-def number_of_text(
+def number_at(table: Any, at: int) -> int:
+    return (table[uint64(at)] & NUMBER) - 1
+
+
+@jit
+def place_of_integer(table: Any, vocabulary: Vocabulary, hashed: int, token: int, limit: int) -> int:
+    """The place of a token in the table, if its number is below a limit; else the empty place behind it."""
+    at = next_like(table, hashed, limit, hashed)
+    if hashed & _WIDE == 0:
+        return at
+    while table[uint64(at)] != 0:
+        number = uint64(number_at(table, at))
+        if vocabulary.token_key[number] == token and (vocabulary.token_text.size == 0 or vocabulary.token_text[number] < 0):
+            return at
+        at = next_like(table, hashed, limit, at + 1)
+    return at
+
+
+@jit
+def place_of_text(
     table: Any, vocabulary: Vocabulary, hashed: int, given: Any, start: int, end: int, kind: int, limit: int
 ) -> int:
     """The same of a text."""
-    mask = int64(table.size - 1)
-    tag = hashed & ~_LOW
-    at = hashed & mask
-    while True:
-        entry = table[uint64(at)]
-        if entry == 0:
-            return -at - 1
-        number = (entry & _LOW) - 1
-        if (entry & ~_LOW) == tag and number < limit and vocabulary.token_key[uint64(number)] == hashed:
-            stored = vocabulary.token_text[uint64(number)]
-            if stored >= 0 and same_text(vocabulary.texts, stored, given, start, end, kind):
-                return number
-        at = (at + 1) & mask
+    at = next_like(table, hashed, limit, hashed)
+    while table[uint64(at)] != 0:
+        number = uint64(number_at(table, at))
+        stored = vocabulary.token_text[number]
+        is_like = stored >= 0 and vocabulary.token_key[number] == hashed
+        if is_like and same_text(vocabulary.texts, stored, given, start, end, kind):
+            return at
+        at = next_like(table, hashed, limit, at + 1)
+    return at
 
 
 @kernel
 def intern_integers(memory: Any) -> int:
-    """Turn ``batch_keys`` into token numbers in ``batch_tokens``, as far as there is room for new ones. Returns how many."""
+    """Turn ``batch_keys`` into token numbers in ``batch_tokens``, as far as there is room for new ones. Returns how many.
+
+    Some tokens at a time: first all are looked for in the first place, which takes no branch that cannot be predicted; then
+    those that were missed there are looked for elsewhere, and are new if they are nowhere.
+    """
     state = state_of(memory)
     vocabulary = vocabulary_of(state)
     keys = array_at(state.batch_keys, state.batch_keys_size, np.int64)
@@ -140,25 +167,33 @@ def intern_integers(memory: Any) -> int:
     table, former, token_key = vocabulary.table, vocabulary.former, vocabulary.token_key
     mask = int64(table.size - 1)
     seed = state.seed
-    for p in range(keys.size):
-        if p + 2 * _AHEAD < keys.size:
-            prefetch(table, mix(keys[p + 2 * _AHEAD], seed) & mask)
-        if p + _AHEAD < keys.size:
-            prefetch(token_key, (table[uint64(mix(keys[p + _AHEAD], seed) & mask)] & _LOW) - 1)
-        token = keys[p]
-        hashed = mix(token, seed)
-        found = number_of_integer(table, vocabulary, hashed, token, _LOW)
-        if found < 0:
-            place = -found - 1
-            if former.size > 0:
-                found = number_of_integer(former, vocabulary, hashed, token, state.unsettled)
+    missed = array_at(state.missed, state.missed_size, np.int32)
+    last = int64(keys.size) - 1
+    for start in range(0, keys.size, missed.size):
+        misses = 0
+        for p in range(start, min(start + int64(missed.size), int64(keys.size))):
+            prefetch(table, hash_integer(keys[uint64(min(p + _AHEAD, last))], seed) & mask)
+            hashed = hash_integer(keys[uint64(p)], seed)
+            number = (table[uint64(hashed & mask)] ^ (hashed & ~NUMBER)) - 1
+            numbers[uint64(p)] = number
+            missed[uint64(misses)] = p
+            misses += 1 if uint64(number | (hashed & _WIDE)) >= uint64(NUMBER) else 0
+        for m in range(misses):
+            p = int64(missed[uint64(m)])
+            token = keys[uint64(p)]
+            hashed = hash_integer(token, seed)
+            place = place_of_integer(table, vocabulary, hashed, token, NUMBER)
+            found = number_at(table, place)
             if found < 0:
-                if not has_room(state):
-                    return p
-                found = new_number(state, vocabulary)
-                token_key[found] = token
-                enter(state, table, place, hashed, found)
-        numbers[p] = found
+                if former.size > 0:
+                    found = number_at(former, place_of_integer(former, vocabulary, hashed, token, state.unsettled))
+                if found < 0:
+                    if not has_room(state):
+                        return p
+                    found = new_number(state, vocabulary)
+                    token_key[found] = token
+                    enter(state, table, place, hashed, found)
+            numbers[uint64(p)] = found
     return int64(keys.size)
 
 
@@ -175,11 +210,12 @@ def intern_texts(memory: Any) -> int:
     for p in range(ends.size - 1):
         start, end = ends[p], ends[p + 1]
         hashed = hash_text(given, start, end, kind, state.seed)
-        found = number_of_text(table, vocabulary, hashed, given, start, end, kind, _LOW)
+        place = place_of_text(table, vocabulary, hashed, given, start, end, kind, NUMBER)
+        found = number_at(table, place)
         if found < 0:
-            place = -found - 1
             if former.size > 0:
-                found = number_of_text(former, vocabulary, hashed, given, start, end, kind, state.unsettled)
+                place_then = place_of_text(former, vocabulary, hashed, given, start, end, kind, state.unsettled)
+                found = number_at(former, place_then)
             if found < 0:
                 if not has_room(state) or state.texts_end + room_of(end - start) > state.texts_size:
                     return p
@@ -193,7 +229,7 @@ def intern_texts(memory: Any) -> int:
 
 @jit
 def enter(state: Any, table: Any, place: int, hashed: int, number: int) -> None:
-    table[uint64(place)] = (hashed & ~_LOW) | (number + 1)
+    table[uint64(place)] = (hashed & ~NUMBER) | (number + 1)
     state.entries += 1
 
 
@@ -273,7 +309,7 @@ def is_held(state: Any, slots: Any, number: int) -> bool:
 def hash_of(state: Any, vocabulary: Vocabulary, number: int) -> int:
     """The hash of a token in the table: that of a text is its key."""
     is_text = vocabulary.token_text.size > 0 and vocabulary.token_text[number] >= 0
-    return vocabulary.token_key[number] if is_text else mix(vocabulary.token_key[number], state.seed)
+    return vocabulary.token_key[number] if is_text else hash_integer(vocabulary.token_key[number], state.seed)
 
 
 @kernel
