@@ -8,7 +8,7 @@ import numpy as np
 
 from swoop.baselines.codes import BASE, NOINCREMENT, NOOPT, SCASE
 from swoop.engine._jit import apart, array_at, int64, jit, kernel
-from swoop.engine.arrival import PENDING_LEAST, PENDING_SHARE, room_for_set
+from swoop.engine.arrival import PENDING_LEAST, PENDING_SHARE, enter_set
 from swoop.engine.candidates import (
     Probe,
     find_candidates,
@@ -16,17 +16,16 @@ from swoop.engine.candidates import (
     overlap_with_marked,
     probe_of,
     scan_lists,
-    signature_bit,
     unmark_tokens,
     visit_list,
     worth_from,
 )
-from swoop.engine.index import Index, append_to_list, index_of, list_of, room_for_append
+from swoop.engine.index import Index, index_of, list_of
 from swoop.engine.rank import above, key, remainder
 from swoop.engine.sorting import sort
-from swoop.engine.state import DONE, GROW_PENDING, GROW_POOL, GROW_STOCK, batch_of, state_of
+from swoop.engine.state import DONE, GROW_PENDING, GROW_STOCK, batch_of, state_of
 from swoop.engine.stock import Stock, adopt_draft, copy_pair, draft_s, ending_before, settle, stock_of, write_pair
-from swoop.engine.window import Window, expire_sets, group_of_next, place, start_in_arena, window_of, write_set
+from swoop.engine.window import Window, expire_sets, has_arrived, place, window_of
 
 _LOW = (1 << 32) - 1
 
@@ -50,31 +49,28 @@ def insert_sets(memory: Any) -> int:
 def insert_set(state: Any, time: int, side: int, tokens: Any, first: int, length: int) -> int:
     window, index, stock, probe = window_of(state), index_of(state), stock_of(state), probe_of(state)
     expire_sets(state, window, time)
-    code = room_for_set(state, window, length)
+    code = room_for_candidates(state, stock)
     if code != DONE:
         return code
-    signature = int64(0)
-    room = state.pool_end
-    start = start_in_arena(state, window, length)
-    other_side = state.streams - 1 - side
-    for p in range(length):
-        token = tokens[first + p]
-        window.arena[(start & int64(window.arena.size - 1)) + p] = token
-        probe.list_newest[p] = index.slots[list_of(state, token, other_side)].newest
-        room += room_for_append(index.slots[list_of(state, token, side)])
-        signature |= signature_bit(token)
-    if room > index.pool.size:
-        state.needed = room
-        return GROW_POOL
-    write_set(state, window, time, side, signature, group_of_next(state, window, time), start, length)
-    if length > 0 and state.oldest < state.next:
-        code = insert_candidates(state, window, index, stock, probe, tokens, first, length, side, signature)
-        if code != DONE:
-            return code
-    for p in range(length):
-        append_to_list(state, index, list_of(state, tokens[first + p], side), state.next)
-    state.arena_end = start + length
-    state.next += 1
+    code = enter_set(state, window, index, probe, time, side, tokens, first, length)
+    if code != DONE:
+        return code
+    if window.tally[place(window, state.next)].length > 0 and state.oldest < state.next:
+        insert_candidates(state, window, index, stock, probe, tokens, first, side)
+    has_arrived(state, window)
+    return DONE
+
+
+@jit
+def room_for_candidates(state: Any, stock: Stock) -> int:
+    numbers = stock.numbers[0]
+    most = numbers.pending + state.next - state.oldest
+    if most >= stock.pending.size:
+        state.needed = most + 1
+        return GROW_PENDING
+    if numbers.size + most > stock.pairs.size or stock.pairs.size > state.codes_size:
+        state.needed = numbers.size + most
+        return GROW_STOCK
     return DONE
 
 
@@ -87,18 +83,11 @@ def insert_candidates(
     probe: Probe,
     tokens: Any,
     first: int,
-    length: int,
     side: int,
-    signature: int,
-) -> int:
+) -> None:
     numbers = stock.numbers[0]
-    most = numbers.pending + state.next - state.oldest
-    if most >= stock.pending.size:
-        state.needed = most + 1
-        return GROW_PENDING
-    if numbers.size + most > stock.pairs.size or stock.pairs.size > state.codes_size:
-        state.needed = numbers.size + most
-        return GROW_STOCK
+    at = place(window, state.next)
+    length, signature = int64(window.tally[at].length), window.ring[at].signature
     other_side = state.streams - 1 - side
     if state.algorithm == NOINCREMENT:
         touched = scan_lists(state, window, index, stock, probe, tokens, first, length, other_side)
@@ -118,7 +107,6 @@ def insert_candidates(
         make_skyband(state, stock)
     elif numbers.pending >= max(PENDING_LEAST, numbers.size // PENDING_SHARE):
         settle(stock, state.k, state.oldest)
-    return DONE
 
 
 @jit

@@ -21,7 +21,7 @@ from swoop.engine.sorting import sort
 from swoop.engine.state import DONE, GROW_STOCK, batch_of, state_of
 from swoop.engine.stock import Stock, copy_pair, precedes, stock_of, write_pair
 from swoop.engine.vocabulary import mix
-from swoop.engine.window import Window, expire_sets, group_of_next, place, start_in_arena, window_of, write_set
+from swoop.engine.window import Window, expire_sets, group_of_next, has_arrived, place, start_in_arena, window_of, write_set
 from swoop.similarity import JACCARD
 
 _LOW = (1 << 32) - 1
@@ -96,7 +96,7 @@ def refresh(memory: Any) -> int:
 
 @apart
 def insert_set(state: Any, time: int, side: int, tokens: Any, first: int, length: int) -> int:
-    """Put a set into the window, with its tokens in the order of their numbers, descending."""
+    """Put a set into the window, with its tokens in the order of their numbers, descending, without repeated ones."""
     window, index, probe, room = window_of(state), index_of(state), probe_of(state), stock_of(state).room
     expire_sets(state, window, time)
     code = room_for_set(state, window, length)
@@ -107,15 +107,17 @@ def insert_set(state: Any, time: int, side: int, tokens: Any, first: int, length
     for p in range(length):
         probe.list_order[p] = _LOW - int64(tokens[first + p])
     sort(probe.list_order, 0, length, 0, room)
+    kept = 0
     for p in range(length):
         token = _LOW - probe.list_order[p]
-        window.arena[at + p] = token
         slot = index.slots[list_of(state, token, side)]  # the vocabulary asks which tokens are held
+        if slot.newest < state.next:
+            window.arena[at + kept] = token
+            kept += 1
         slot.newest = state.next
         slot.size = 1
-    write_set(state, window, time, side, 0, group_of_next(state, window, time), start, length)
-    state.arena_end = start + length
-    state.next += 1
+    write_set(state, window, time, side, 0, group_of_next(state, window, time), start, kept)
+    has_arrived(state, window)
     return DONE
 
 

@@ -15,14 +15,14 @@ from swoop.engine.candidates import (
     probe_of,
     scan_lists,
     signature_bit,
-    unmark_tokens,
 )
 from swoop.engine.feed import changes_top, describe, ending_next, note_arrival, note_entering, note_expiry
 from swoop.engine.floor import have_enough, part_of_completion, raise_floor
-from swoop.engine.index import Index, append_to_list, index_of, list_of, rebase_lists, room_for_append
+from swoop.engine.index import Index, append_to_list, index_of, list_of, rebase_lists, take_back
 from swoop.engine.state import (
     COMPLETE_PART,
     DONE,
+    ENTER,
     EXPIRE,
     FILL_SPARE,
     FILL_STOCK,
@@ -45,7 +45,9 @@ from swoop.engine.window import (
     Window,
     expire_sets,
     group_of_next,
+    has_arrived,
     is_oversized,
+    leave_group,
     needed_in_arena,
     place,
     start_in_arena,
@@ -57,29 +59,6 @@ NEAR, FAR = 16, 40  # how many tokens ahead memory is asked for
 RARE = 2  # tokens in at most so many sets stand first in a set
 PENDING_LEAST = 32  # pending pairs are settled when there are so many,
 PENDING_SHARE = 8  # and they are this part of the stock
-
-
-@kernel
-def drop_repeated(memory: Any) -> None:
-    """Drop repeated tokens from each set of the batch."""
-    state = state_of(memory)
-    _, _, offsets, tokens = batch_of(state)
-    membership = probe_of(state).membership
-    end = 0
-    start = offsets[0]
-    for i in range(offsets.size - 1):
-        stop = offsets[i + 1]
-        offsets[i] = end
-        for p in range(start, stop):
-            token = int64(tokens[uint64(p)])
-            word = membership[uint64(token >> 6)]
-            bit = int64(1) << (token & 63)
-            membership[uint64(token >> 6)] = word | bit
-            tokens[uint64(end)] = token
-            end += 1 if word & bit == 0 else 0
-        unmark_tokens(membership, tokens, offsets[i], end - offsets[i])
-        start = stop
-    offsets[offsets.size - 1] = end
 
 
 @part
@@ -146,6 +125,72 @@ def prefetch_lists(state: Any, index: Index, tokens: Any, p: int) -> None:
     prefetch(index.pool, pick(slot.capacity > 0, int64(slot.rest) + slot.size - 1, 0))
 
 
+@jit
+def enter_set(
+    state: Any, window: Window, index: Index, probe: Probe, time: int, side: int, tokens: Any, first: int, length: int
+) -> int:
+    """Enter the arriving set into the window and into the lists of its tokens, and note what the lists were before.
+
+    Repeated tokens are dropped: the list of such a token has the set already. If there is no room, nothing has changed.
+    """
+    code = room_for_set(state, window, length)
+    if code != DONE:
+        return code
+    other_side = state.streams - 1 - side
+    signature = int64(0)
+    start = start_in_arena(state, window, length)
+    arena_start = start & int64(window.arena.size - 1)
+    front, back = arena_start, arena_start + length
+    kept = 0
+    for p in range(first, first + length):
+        prefetch_lists(state, index, tokens, p)
+        token = tokens[uint64(p)]
+        own = list_of(state, token, side)
+        if index.slots[own].newest == state.next:
+            continue
+        slot = index.slots[list_of(state, token, other_side)]
+        is_rare = slot.size <= RARE
+        probe.list_newest[uint64(kept)] = slot.newest
+        probe.list_size[uint64(kept)] = slot.size
+        tokens[uint64(first + kept)] = token
+        window.arena[uint64(pick(is_rare, front, back - 1))] = token
+        front = pick(is_rare, front + 1, front)
+        back = pick(is_rare, back, back - 1)
+        signature |= signature_bit(token)
+        if not append_to_list(state, index, own, state.next):
+            leave_lists(state, index, tokens, first, kept, side)
+            return GROW_POOL
+        kept += 1
+    if kept < length:
+        for p in range(back, arena_start + length):
+            window.arena[front + p - back] = window.arena[p]
+    write_set(state, window, time, side, signature, group_of_next(state, window, time), start, kept)
+    return DONE
+
+
+@apart
+def leave_lists(state: Any, index: Index, tokens: Any, first: int, length: int, side: int) -> None:
+    for p in range(first, first + length):
+        take_back(index, list_of(state, tokens[p], side))
+
+
+@kernel
+def give_up(memory: Any) -> None:
+    """Undo an arrival that cannot go on. If it has filled the spare stock, that begins anew."""
+    state = state_of(memory)
+    if state.stage >= FILL_SPARE:
+        window = window_of(state)
+        _, sides, offsets, tokens = batch_of(state)
+        i = state.batch_at
+        side = int64(sides[i]) if sides.size > 0 else 0
+        at = place(window, state.next)
+        leave_lists(state, index_of(state), tokens, offsets[i], int64(window.tally[at].length), side)
+        leave_group(state, window)
+    if state.stage == FILL_STOCK:
+        state.completing = 0
+    state.stage = EXPIRE
+
+
 @part
 def insert_set(
     state: Any,
@@ -160,61 +205,40 @@ def insert_set(
     first: int,
     length: int,
 ) -> int:
-    """Let one set arrive (insert). What needs room is asked for before anything is changed that must not be done twice."""
+    """Let one set arrive (insert). Each stage asks for the room it needs before it changes anything."""
     if state.stage == EXPIRE:
         code = move_index_time(state, window, stock, time)
         if code != DONE:
             return code
-        state.stage = FILL_SPARE
+        state.stage = ENTER
         state.steps = part_of_completion(state, window, stock, spare)
         if state.steps > 0:
             return COMPLETE_PART
-    code = room_for_set(state, window, length)
-    if code != DONE:
-        return code
-    other_side = state.streams - 1 - side
-    signature = int64(0)
-    room = state.pool_end
-    start = start_in_arena(state, window, length)
-    front = start & int64(window.arena.size - 1)
-    back = front + length
-    for p in range(length):
-        prefetch_lists(state, index, tokens, first + p)
-        token = tokens[uint64(first + p)]
-        slot = index.slots[list_of(state, token, other_side)]
-        probe.list_newest[uint64(p)] = slot.newest
-        is_rare = slot.size <= RARE
-        window.arena[uint64(pick(is_rare, front, back - 1))] = token
-        front = pick(is_rare, front + 1, front)
-        back = pick(is_rare, back, back - 1)
-        room += room_for_append(index.slots[list_of(state, token, side)])
-        signature |= signature_bit(token)
-    if room > index.pool.size:
-        state.needed = room
-        return GROW_POOL
-    write_set(state, window, time, side, signature, group_of_next(state, window, time), start, length)
-    if length > 0 and state.oldest < state.next:
+    if state.stage == ENTER:
+        code = enter_set(state, window, index, probe, time, side, tokens, first, length)
+        if code != DONE:
+            return code
+        state.stage = FILL_SPARE
+    if window.tally[place(window, state.next)].length > 0 and state.oldest < state.next:
         if state.stage == FILL_SPARE and state.completing:
-            code = insert_candidates(state, first, length, other_side, signature)
+            code = insert_candidates(state, first, state.streams - 1 - side)
             if code != DONE:
                 return code
         state.stage = FILL_STOCK
-        code = insert_candidates(state, first, length, other_side, signature)
+        code = insert_candidates(state, first, state.streams - 1 - side)
         if code != DONE:
             return code
+    has_arrived(state, window)
     state.stage = EXPIRE
-    at = start & int64(window.arena.size - 1)
-    for p in range(length):
-        append_to_list(state, index, list_of(state, window.arena[uint64(at + p)], side), state.next)
-    state.arena_end = start + length
-    state.next += 1
     return DONE
 
 
 @apart
-def insert_candidates(state: Any, first: int, length: int, side: int, signature: int) -> int:
+def insert_candidates(state: Any, first: int, side: int) -> int:
     """Find the candidates of the arriving set and put them into the stock, or into the spare one."""
     window = window_of(state)
+    at = place(window, state.next)
+    length, signature = int64(window.tally[at].length), window.ring[at].signature
     index = index_of(state)
     probe = probe_of(state)
     is_spare = state.stage == FILL_SPARE
@@ -327,10 +351,12 @@ def rebase(memory: Any) -> None:
 
 @kernel
 def settle_stock(memory: Any) -> int:
-    """Settle the stock as of the index time. Returns its size."""
+    """Settle the stock as of the index time. Returns its size; -1 if it is to be completed first."""
     state = state_of(memory)
     stock = stock_of(state)
     numbers = stock.numbers[0]
+    if have_enough(state, stock) != DONE:
+        return -1
     if numbers.pending > 0 or (numbers.size > 0 and stock.ends[0] < state.oldest):
         settle(stock, state.k, state.oldest)
         raise_floor(state, window_of(state), stock)

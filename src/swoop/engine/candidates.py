@@ -36,6 +36,7 @@ class Probe(NamedTuple):
     membership: Any
     touched: Any
     list_newest: Any
+    list_size: Any
     list_order: Any
     list_from: Any
 
@@ -46,6 +47,7 @@ def probe_of(state: Any) -> Probe:
         array_at(state.membership, state.membership_size, np.int64),
         array_at(state.touched, state.touched_size, np.int32),
         array_at(state.list_newest, state.list_newest_size, np.int32),
+        array_at(state.list_size, state.list_size_size, np.int32),
         array_at(state.list_order, state.list_order_size, np.int64),
         array_at(state.list_from, state.list_from_size, np.int32),
     )
@@ -105,17 +107,18 @@ def touch(window: Window, probe: Probe, number: int, touched: int) -> int:
 
 @jit
 def visit_list(state: Any, window: Window, index: Index, probe: Probe, at: int, start: int, touched: int) -> int:
-    """Count the sets of a list from its newest back to arrival number ``start``."""
+    """Count the sets of a list, without the arriving one, from its newest back to arrival number ``start``."""
     slot = index.slots[at]
     if slot.newest < start:
         return touched
-    touched = touch(window, probe, int64(slot.newest), touched)
+    if slot.newest < state.next:
+        touched = touch(window, probe, int64(slot.newest), touched)
+        state.pre_candidates += 1
     if slot.capacity > 0:
         return visit_segment(state, int64(slot.rest), int64(slot.rest) + slot.size - 2, start, touched)
     if slot.size == 2 and slot.rest >= start:
         touched = touch(window, probe, int64(slot.rest), touched)
         state.pre_candidates += 1
-    state.pre_candidates += 1
     return touched
 
 
@@ -133,7 +136,7 @@ def visit_segment(state: Any, first: int, last: int, start: int, touched: int) -
             break
         touched = touch(window, probe, int64(number), touched)
         p -= 1
-    state.pre_candidates += last - p + 1
+    state.pre_candidates += last - p
     return touched
 
 
@@ -162,8 +165,7 @@ def scan_lists(
     left = 0
     for p in range(length):
         if probe.list_newest[uint64(p)] >= start:
-            at = list_of(state, tokens[uint64(first + p)], side)
-            probe.list_order[uint64(left)] = (int64(index.slots[at].size) << 32) | p
+            probe.list_order[uint64(left)] = (int64(probe.list_size[uint64(p)]) << 32) | p
             left += 1
     threshold = stock.numbers[0].threshold
     is_sorted = upper_bound(state, length, min(position + _FEW, length - 1)) > threshold

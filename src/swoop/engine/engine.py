@@ -14,7 +14,7 @@ from typing import Any
 import numpy as np
 
 from swoop.engine import state as st
-from swoop.engine.arrival import advance, drop_repeated, insert_sets, read_top, rebase, settle_stock
+from swoop.engine.arrival import advance, give_up, insert_sets, read_top, rebase, settle_stock
 from swoop.engine.candidates import SIZES_KNOWN
 from swoop.engine.floor import complete
 from swoop.engine.index import SIZES
@@ -36,7 +36,7 @@ _AT = {name: st.STATE.fields[name][1] // 8 for name in st.STATE.names or ()}  # 
 
 _BATCH = ("batch_times", "batch_sides", "batch_offsets", "batch_tokens", "batch_keys", "batch_texts", "batch_ends")
 _BY_RING = ("ring", "tally", "side", "touched")
-_BY_SET = ("list_newest", "list_order", "list_from")
+_BY_SET = ("list_newest", "list_size", "list_order", "list_from")
 _BY_PENDING = ("pending", "pending_ends")
 _BY_STOCK = ("pairs", "ends", "ranks")
 _BY_SPARE_PENDING = ("spare_pending", "spare_pending_ends")
@@ -156,10 +156,8 @@ class Engine(Interning):
                     self._run(complete)
                 else:
                     self._grow(code, int(self._state["needed"]))
-        except BaseException:  # an arrival that is given up; only the spare stock may know of it
-            if self._state["stage"] == st.FILL_STOCK:
-                self._state["completing"] = 0
-            self._state["stage"] = st.EXPIRE
+        except BaseException:
+            give_up(self._memory)
             raise
 
     def _grow(self, code: int, needed: int) -> None:
@@ -251,7 +249,6 @@ class Engine(Interning):
             memory[_AT["text_kind"]] = kind
             intern_texts(memory)
         memory[_AT["batch_at"]] = 0
-        drop_repeated(memory)
         self._run(self._insert_kernel)
 
     def insert(self, times: np.ndarray, offsets: np.ndarray, tokens: Tokens, sides: np.ndarray) -> None:
@@ -270,7 +267,6 @@ class Engine(Interning):
             self._replace("batch_sides", np.ascontiguousarray(sides[start:stop]))
             self._replace("batch_offsets", offsets[start : stop + 1] - offsets[start])
             self._state["batch_at"] = 0
-            drop_repeated(self._memory)
             self._run(self._insert_kernel)
             start = stop
         for name in _BATCH:  # what was given is not kept
@@ -300,6 +296,8 @@ class Engine(Interning):
     @property
     def stock_size(self) -> int:
         """How many pairs the stock holds at the index time."""
+        if settle_stock(self._memory) < 0:  # memory ran out, or Ctrl-C came, in the middle of a completion
+            self.advance(self.now)
         return int(settle_stock(self._memory))
 
     @property
@@ -408,6 +406,7 @@ class Engine(Interning):
         self._recycle(0)
         rebase(self._memory)
         complete(self._memory)
+        give_up(self._memory)
 
     def shrink(self) -> None:
         """Go on in arrays that fit the window as it is now. O(window)."""

@@ -13,7 +13,7 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
-from swoop.engine._jit import array_at, int64, jit, pick, uint64
+from swoop.engine._jit import array_at, int64, jit, uint64
 from swoop.engine.state import SLOT
 
 SMALLEST_SEGMENT = 4
@@ -59,37 +59,33 @@ def free_segment(index: Index, start: int, capacity: int) -> None:
 
 @jit
 def new_segment(state: Any, index: Index, capacity: int) -> int:
+    """Where a new segment starts; -1 if the pool has no room for it."""
     size = size_class(capacity)
     start = int64(index.free_segments[size])
     if start >= 0:
         index.free_segments[size] = index.pool[start]
         return start
     start = state.pool_end
+    if start + capacity > index.pool.size:
+        state.needed = start + capacity
+        return -1
     state.pool_end += capacity
     return start
 
 
 @jit
-def room_for_append(slot: Any) -> int:
-    """The most that an append to the list can take from the pool."""
-    capacity = int64(slot.capacity)
-    return pick(capacity == 0, SMALLEST_SEGMENT, pick(slot.size > capacity, 2 * capacity, 0))
-
-
-@jit
-def append_to_list(state: Any, index: Index, at: int, number: int) -> None:
-    """Append a set to a list. Amortised O(1)."""
+def append_to_list(state: Any, index: Index, at: int, number: int) -> bool:
+    """Append a set to a list. Amortised O(1). False if the pool has no room for it."""
     slot = index.slots[at]
     newest = slot.newest
-    slot.newest = number
     if slot.size == 0 or newest < state.oldest:  # nothing valid in the list
         if slot.capacity > 0:
             free_segment(index, slot.rest, slot.capacity)
             slot.capacity = 0
         slot.size = 1
     elif slot.capacity > 0:
-        if slot.size > slot.capacity:
-            make_room(state, index, slot)
+        if slot.size > slot.capacity and not make_room(state, index, slot):
+            return False
         index.pool[uint64(int64(slot.rest) + slot.size - 1)] = newest
         slot.size += 1
     elif slot.size == 1 or slot.rest < state.oldest:
@@ -97,15 +93,30 @@ def append_to_list(state: Any, index: Index, at: int, number: int) -> None:
         slot.size = 2
     else:
         start = new_segment(state, index, SMALLEST_SEGMENT)
+        if start < 0:
+            return False
         index.pool[uint64(start)] = slot.rest
         index.pool[uint64(start + 1)] = newest
         slot.rest = start
         slot.capacity = SMALLEST_SEGMENT
         slot.size = 3
+    slot.newest = number
+    return True
 
 
 @jit
-def make_room(state: Any, index: Index, slot: Any) -> None:
+def take_back(index: Index, at: int) -> None:
+    """Undo what was appended last."""
+    slot = index.slots[at]
+    slot.size -= 1
+    if slot.size == 0:
+        slot.newest = -1
+    else:
+        slot.newest = index.pool[int64(slot.rest) + slot.size - 1] if slot.capacity > 0 else slot.rest
+
+
+@jit
+def make_room(state: Any, index: Index, slot: Any) -> bool:
     """The segment is full: drop the expired head, and move to a segment of another size if that pays."""
     capacity, start = int64(slot.capacity), int64(slot.rest)
     expired, end = 0, capacity
@@ -124,6 +135,8 @@ def make_room(state: Any, index: Index, slot: Any) -> None:
     target = start
     if wanted != capacity:
         target = new_segment(state, index, wanted)
+        if target < 0:
+            return False
     for p in range(valid):
         index.pool[uint64(target + p)] = index.pool[uint64(start + expired + p)]
     if wanted != capacity:
@@ -131,6 +144,7 @@ def make_room(state: Any, index: Index, slot: Any) -> None:
     slot.rest = target
     slot.capacity = wanted
     slot.size = valid + 1
+    return True
 
 
 @jit

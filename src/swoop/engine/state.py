@@ -33,8 +33,9 @@ from swoop.engine._jit import array_at, jit
     COMPLETE_PART,
 ) = range(14)
 
-EXPIRE, FILL_SPARE, FILL_STOCK = range(3)
-"""The stages of an arrival: expiry and its part of a completion; its pairs in the spare stock; its pairs in the stock."""
+EXPIRE, ENTER, FILL_SPARE, FILL_STOCK = range(4)
+"""The stages of an arrival: expiry and its part of a completion; the set enters the window and its lists; its pairs enter the
+spare stock; its pairs enter the stock."""
 
 RING = np.dtype([("time", "i8"), ("signature", "i8"), ("start", "i8"), ("group", "i4"), ("group_last", "i4")], align=True)
 """A set in the window. ``start``: of its tokens in the arena. ``group``: arrival number of the first set with the same time;
@@ -101,6 +102,7 @@ ARRAYS: dict[str, np.dtype[Any]] = {
     "membership": np.dtype("i8"),
     "touched": np.dtype("i4"),
     "list_newest": np.dtype("i4"),
+    "list_size": np.dtype("i4"),
     "list_order": np.dtype("i8"),
     "list_from": np.dtype("i4"),
     # stock

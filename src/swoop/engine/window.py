@@ -72,7 +72,7 @@ def group_of_next(state: Any, window: Window, time: int) -> int:
 
 @jit
 def write_set(state: Any, window: Window, time: int, side: int, signature: int, group: int, start: int, length: int) -> None:
-    """Describe the set that is arriving, whose tokens are in the arena. It has arrived when ``next`` and ``arena_end`` move."""
+    """Describe the set that is arriving, whose tokens are in the arena."""
     record = window.ring[place(window, state.next)]
     record.time = time
     record.signature = signature
@@ -81,6 +81,21 @@ def write_set(state: Any, window: Window, time: int, side: int, signature: int, 
     window.ring[place(window, group)].group_last = state.next
     window.tally[place(window, state.next)].length = length
     window.side[place(window, state.next)] = side
+
+
+@jit
+def leave_group(state: Any, window: Window) -> None:
+    """Undo that: the set will not arrive."""
+    group = int64(window.ring[place(window, state.next)].group)
+    window.ring[place(window, group)].group_last = state.next - 1
+
+
+@jit
+def has_arrived(state: Any, window: Window) -> None:
+    """The set that was described is in the window now."""
+    at = place(window, state.next)
+    state.arena_end = window.ring[at].start + window.tally[at].length
+    state.next += 1
 
 
 @jit
