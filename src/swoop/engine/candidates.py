@@ -164,9 +164,8 @@ def scan_lists(
         return 0
     left = 0
     for p in range(length):
-        if probe.list_newest[uint64(p)] >= start:
-            probe.list_order[uint64(left)] = (int64(probe.list_size[uint64(p)]) << 32) | p
-            left += 1
+        probe.list_order[uint64(left)] = (int64(probe.list_size[uint64(p)]) << 32) | p
+        left += 1 if probe.list_newest[uint64(p)] >= start else 0
     threshold = stock.numbers[0].threshold
     is_sorted = upper_bound(state, length, min(position + _FEW, length - 1)) > threshold
     if is_sorted:

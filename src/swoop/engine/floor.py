@@ -182,9 +182,8 @@ def scan_newer(
     left = 0
     for p in range(among):
         at = list_of(state, window.arena[uint64(first + p)], side)
-        if index.slots[at].newest > older:
-            probe.list_order[uint64(left)] = (int64(index.slots[at].size) << 32) | p
-            left += 1
+        probe.list_order[uint64(left)] = (int64(index.slots[at].size) << 32) | p
+        left += 1 if index.slots[at].newest > older else 0
     visited = among - left
     if left == 0:
         return 0, visited
