@@ -20,7 +20,7 @@ from typing import Any
 
 import numpy as np
 
-from swoop.engine._jit import apart, int64, jit, kernel, uint64
+from swoop.engine._jit import apart, int64, jit, kernel, prefetch, uint64
 from swoop.engine.candidates import Probe, forget, mark_tokens, overlap_with_marked, probe_of, unmark_tokens, visit_list
 from swoop.engine.index import Index, index_of, list_of
 from swoop.engine.rank import key, min_overlap, remainder, upper_bound
@@ -33,6 +33,7 @@ from swoop.similarity import COSINE
 _LOW = (1 << 32) - 1
 EARLY = 16  # a completion begins when this part of the outlook is left
 CHOICE = 4  # of so many times the lists that are needed, the shortest are taken
+NEAR, SETS_AHEAD = 16, 2  # how many tokens and sets ahead memory is asked for
 AHEAD = 0.8  # and is to end within this part of the time that is left
 
 
@@ -115,6 +116,7 @@ def complete_one(state: Any, window: Window, index: Index, spare: Stock, probe: 
         last = spare.pairs[state.k - 1]
         if last.key > bound:
             bound, bound_remainder, ties = last.key, last.remainder, last.group == group
+    prefetch_lists_of(state, window, index, older - SETS_AHEAD)
     first = record.start & int64(window.arena.size - 1)
     side = state.streams - 1 - int64(window.side[place(window, older)])
     touched, visited = scan_newer(state, window, index, spare, probe, first, length, side, older, bound, ties)
@@ -138,6 +140,16 @@ def complete_one(state: Any, window: Window, index: Index, spare: Stock, probe: 
         settle(spare, state.k, state.oldest)
         raise_floor(state, window, spare)
     return DONE
+
+
+@jit
+def prefetch_lists_of(state: Any, window: Window, index: Index, number: int) -> None:
+    """Ask for the lists of the first tokens of a set that will be covered soon."""
+    at = place(window, max(number, state.oldest))
+    first = window.ring[at].start & int64(window.arena.size - 1)
+    side = state.streams - 1 - int64(window.side[at])
+    for p in range(min(NEAR, int64(window.tally[at].length))):
+        prefetch(index.slots, list_of(state, window.arena[uint64(first + p)], side))
 
 
 @jit
@@ -181,6 +193,7 @@ def scan_newer(
     among = min(length, CHOICE * lists_needed(state, length, bound, ties))
     left = 0
     for p in range(among):
+        prefetch(index.slots, list_of(state, window.arena[uint64(first + min(p + NEAR, length - 1))], side))
         at = list_of(state, window.arena[uint64(first + p)], side)
         probe.list_order[uint64(left)] = (int64(index.slots[at].size) << 32) | p
         left += 1 if index.slots[at].newest > older else 0
