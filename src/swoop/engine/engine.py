@@ -168,7 +168,7 @@ class Engine(Interning):
         elif code == st.GROW_POOL:
             if needed > 2**31 - 1:
                 raise CapacityExceeded("the window holds more than 2**31 tokens; use a shorter window")
-            self._resize("pool", min(needed + needed // 4, 2**31 - 1))
+            self._resize("pool", min(needed + max(needed // 4, min(needed, 1 << 18)), 2**31 - 1))
         elif code == st.GROW_SET:
             for name in _BY_SET:
                 self._resize(name, needed + needed // 4)
@@ -269,6 +269,7 @@ class Engine(Interning):
             self._state["batch_at"] = 0
             self._run(self._insert_kernel)
             start = stop
+        self._numbers = self._numbers[:0].copy()
         for name in _BATCH:  # what was given is not kept
             self._replace(name, np.zeros(0, st.ARRAYS[name]))
 

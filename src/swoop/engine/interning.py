@@ -26,6 +26,7 @@ class Interning(Arrays):
 
     def _start_vocabulary(self) -> None:
         self._resize("missed", BLOCK)
+        self._numbers = np.empty(0, np.int32)  # of the tokens of a batch
         self._wanted = LEAST_TABLE
         self._asked = 0  # tokens for which there is to be room
         self._replace_table(np.zeros(LEAST_TABLE, np.int64))
@@ -50,14 +51,12 @@ class Interning(Arrays):
 
     def _prepare_table(self, tokens: int) -> None:
         """Clear a part of the coming table, as memory takes its time when touched first; when all is clear, it takes over."""
-        if not self._arrays["coming"].size:
+        if self._cleared == 0 and self._arrays["coming"].size != self._size_of_next_table():
             self._replace("coming", np.empty(self._size_of_next_table(), np.int64))
-            self._state["cleared"] = 0
-        start, size = int(self._state["cleared"]), self._arrays["coming"].size
-        end = start + max(LEAST_CLEARED, 2 * PACE * tokens * size // self._arrays["table"].size)
-        self._arrays["coming"][start:end] = 0
-        self._state["cleared"] = end
-        if end >= size:
+        start, size = self._cleared, self._arrays["coming"].size
+        self._cleared += max(LEAST_CLEARED, 2 * PACE * tokens * size // self._arrays["table"].size)
+        self._arrays["coming"][start : self._cleared] = 0
+        if self._cleared >= size:
             self._replace_table(self._arrays["coming"])
 
     def _size_of_next_table(self) -> int:
@@ -71,16 +70,20 @@ class Interning(Arrays):
         self._replace("former", self._arrays["table"])
         self._replace("table", table)
         self._replace("coming", np.zeros(0, np.int64))
+        self._cleared = 0
         self._oldest_then = int(self._state["base"] + self._state["oldest"])  # the oldest valid set when the table was new
         self._state["unsettled"] = self._state["tokens"]
         self._state["free_token_count"] = self._state["entries"] = 0
         self._state["most_entries"] = table.size * 7 // 16
 
     def _recycle(self, steps: int) -> None:
-        """Go through so many numbers. In the end it is known how many tokens valid sets hold."""
+        """Go through so many numbers. In the end it is known how many tokens valid sets hold; the former table is kept as room
+        for the coming one.
+        """
         recycle(self._memory, steps)
         if self._state["unsettled"]:
             return
+        self._replace("coming", self._arrays["former"])
         self._replace("former", np.zeros(0, np.int64))
         entries, size = int(self._state["entries"]), self._arrays["table"].size
         self._wanted = _table_for(max(entries, self._asked))
@@ -122,7 +125,9 @@ class Interning(Arrays):
     def _intern(self, tokens: Tokens, least: int) -> int:
         """Put the numbers of the tokens into ``batch_tokens``: of as many as find room, and at least of so many."""
         text_bytes = sum(len(texts.data) + len(texts) for texts in (tokens.strings, tokens.byte_strings))
-        numbers = np.empty(len(tokens), np.int32)
+        if self._numbers.size < len(tokens):
+            self._numbers = np.empty(len(tokens) + len(tokens) // 8, np.int32)
+        numbers = self._numbers[: len(tokens)]
         if tokens.kinds is None:
             self._make_token_room(max(least, min(len(tokens), ROOM)), text_bytes)
             self._replace("batch_tokens", numbers)

@@ -175,7 +175,6 @@ NUMBERS: dict[str, str] = {
     "free_token_count": "i8",
     "entries": "i8",  # tokens in the table
     "most_entries": "i8",
-    "cleared": "i8",  # places of the coming table
     "unsettled": "i8",  # numbers below it are in the former table, or free
     "texts_end": "i8",
     "feed_end": "i8",
