@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
+from swoop.engine.index import SMALLEST_SEGMENT
 from swoop.engine.vocabulary import NUMBER
 from swoop.similarity import COSINE, DICE, HAMMING, JACCARD, OVERLAP
 
@@ -71,7 +72,7 @@ def _check_index(engine: Engine, sets: dict[int, list[int]]) -> None:
     for size in range(len(arrays["free_segments"])):
         start = int(arrays["free_segments"][size])
         while start >= 0:
-            used.append((start, 4 << size))
+            used.append((start, SMALLEST_SEGMENT << size))
             start = int(arrays["pool"][start])
     used.sort()
     assert all(a + n <= b for (a, n), (b, _) in pairwise(used)), "segments overlap"

@@ -1,7 +1,7 @@
 """The candidate index I: for each token the list of the sets that hold it, oldest first (paper, section 5.2).
 
 Most tokens are rare, so a list of one or two sets lives in its 16-byte slot. Longer lists have all but their newest entry in a
-segment of a pool; segments have sizes 4, 8, 16, ... and are reused through free lists, one per size. Nothing is deleted when a
+segment of a pool; segments have sizes 8, 16, 32, ... and are reused through free lists, one per size. Nothing is deleted when a
 set expires: readers stop at the oldest valid set, and a list drops its expired head when its segment is full.
 
 In a two-stream join a token has two lists, one of left and one of right sets.
@@ -16,7 +16,7 @@ import numpy as np
 from swoop.engine._jit import array_at, int64, jit, uint64
 from swoop.engine.state import SLOT
 
-SMALLEST_SEGMENT = 4
+SMALLEST_SEGMENT = 8
 SIZES = 32
 
 
