@@ -31,10 +31,10 @@ from swoop.engine.window import Window, place, window_of
 from swoop.similarity import COSINE
 
 _LOW = (1 << 32) - 1
-EARLY = 16  # a completion begins when this part of the outlook is left
+EARLY = 16  # a completion begins when this part of the outlook is left,
+AHEAD = 0.8  # and is to end within this part of the time that is left
 CHOICE = 4  # of so many times the lists that are needed, the shortest are taken
 NEAR, SETS_AHEAD = 16, 2  # how many tokens and sets ahead memory is asked for
-AHEAD = 0.8  # and is to end within this part of the time that is left
 
 
 @jit

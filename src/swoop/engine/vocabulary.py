@@ -22,7 +22,7 @@ from swoop.engine.state import SLOT, state_of
 
 HEADER = 5  # bytes before a text: four of its length, one of its kind
 SIZES_OF_TEXTS = 64  # of the room for a text: 8, 16, ... 256 bytes, then powers of two
-_AHEAD = 48  # tokens between a prefetch and its use
+_AHEAD, _NEAR = 48, 20  # tokens between a prefetch and its use: of a table's entry, and of a key
 
 _LOW = (1 << 32) - 1
 _WIDE = 1 << 31
@@ -153,18 +153,57 @@ def place_of_text(
     return at
 
 
+@jit
+def number_of_integer(state: Any, vocabulary: Vocabulary, hashed: int, token: int) -> int:
+    """The number of an integer, a new one if it has none; -1 if there is no room for that."""
+    table, former = vocabulary.table, vocabulary.former
+    place = place_of_integer(table, vocabulary, hashed, token, NUMBER)
+    found = number_at(table, place)
+    if found < 0 and former.size > 0:
+        found = number_at(former, place_of_integer(former, vocabulary, hashed, token, state.unsettled))
+    if found < 0 and has_room(state):
+        found = new_number(state, vocabulary)
+        vocabulary.token_key[found] = token
+        enter(state, table, place, hashed, found)
+    return found
+
+
 @kernel
 def intern_integers(memory: Any) -> int:
-    """Turn ``batch_keys`` into token numbers in ``batch_tokens``, as far as there is room for new ones. Returns how many.
-
-    Some tokens at a time: first all are looked for in the first place, which takes no branch that cannot be predicted; then
-    those that were missed there are looked for elsewhere, and are new if they are nowhere.
-    """
+    """Turn ``batch_keys`` into token numbers in ``batch_tokens``, as far as there is room for new ones. Returns how many."""
     state = state_of(memory)
     vocabulary = vocabulary_of(state)
     keys = array_at(state.batch_keys, state.batch_keys_size, np.int64)
     numbers = array_at(state.batch_tokens, state.batch_tokens_size, np.int32)
-    table, former, token_key = vocabulary.table, vocabulary.former, vocabulary.token_key
+    if keys.size > 0 and hash_integer(keys[0], state.seed) & _WIDE:  # then most are
+        return intern_one_by_one(state, vocabulary, keys, numbers)
+    return intern_in_blocks(state, vocabulary, keys, numbers)
+
+
+@jit
+def intern_one_by_one(state: Any, vocabulary: Vocabulary, keys: Any, numbers: Any) -> int:
+    table = vocabulary.table
+    mask = int64(table.size - 1)
+    seed = state.seed
+    last = int64(keys.size) - 1
+    for p in range(keys.size):
+        prefetch(table, hash_integer(keys[uint64(min(p + _AHEAD, last))], seed) & mask)
+        near = hash_integer(keys[uint64(min(p + _NEAR, last))], seed)
+        prefetch(vocabulary.token_key, number_at(table, near & mask))
+        token = keys[uint64(p)]
+        found = number_of_integer(state, vocabulary, hash_integer(token, seed), token)
+        if found < 0:
+            return p
+        numbers[uint64(p)] = found
+    return int64(keys.size)
+
+
+@jit
+def intern_in_blocks(state: Any, vocabulary: Vocabulary, keys: Any, numbers: Any) -> int:
+    """Some tokens at a time: first all are looked for in the first place, which takes no branch that cannot be predicted; then
+    those that were missed there, and wide ones, are looked for elsewhere.
+    """
+    table = vocabulary.table
     mask = int64(table.size - 1)
     seed = state.seed
     missed = array_at(state.missed, state.missed_size, np.int32)
@@ -181,18 +220,9 @@ def intern_integers(memory: Any) -> int:
         for m in range(misses):
             p = int64(missed[uint64(m)])
             token = keys[uint64(p)]
-            hashed = hash_integer(token, seed)
-            place = place_of_integer(table, vocabulary, hashed, token, NUMBER)
-            found = number_at(table, place)
+            found = number_of_integer(state, vocabulary, hash_integer(token, seed), token)
             if found < 0:
-                if former.size > 0:
-                    found = number_at(former, place_of_integer(former, vocabulary, hashed, token, state.unsettled))
-                if found < 0:
-                    if not has_room(state):
-                        return p
-                    found = new_number(state, vocabulary)
-                    token_key[found] = token
-                    enter(state, table, place, hashed, found)
+                return p
             numbers[uint64(p)] = found
     return int64(keys.size)
 
