@@ -297,9 +297,11 @@ class Engine(Interning):
     @property
     def stock_size(self) -> int:
         """How many pairs the stock holds at the index time."""
-        if settle_stock(self._memory) < 0:  # memory ran out, or Ctrl-C came, in the middle of a completion
+        size = int(settle_stock(self._memory))
+        if size < 0:  # memory ran out, or Ctrl-C came, in the middle of a completion
             self.advance(self.now)
-        return int(settle_stock(self._memory))
+            size = int(settle_stock(self._memory))
+        return size
 
     @property
     def floor(self) -> float | None:

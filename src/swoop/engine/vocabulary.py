@@ -99,10 +99,16 @@ def new_number(state: Any, vocabulary: Vocabulary) -> int:
 
 
 @jit
+def is_text(vocabulary: Vocabulary, number: int) -> bool:
+    """Whether a number is that of a text."""
+    return vocabulary.token_text.size > 0 and vocabulary.token_text[uint64(number)] >= 0
+
+
+@jit
 def free_number(state: Any, vocabulary: Vocabulary, number: int) -> None:
     vocabulary.free_tokens[state.free_token_count] = number
     state.free_token_count += 1
-    if vocabulary.token_text.size > 0 and vocabulary.token_text[number] >= 0:
+    if is_text(vocabulary, number):
         free_text(vocabulary, vocabulary.token_text[number])
         vocabulary.token_text[number] = -1
 
@@ -130,8 +136,8 @@ def place_of_integer(table: Any, vocabulary: Vocabulary, hashed: int, token: int
     if hashed & _WIDE == 0:
         return at
     while table[uint64(at)] != 0:
-        number = uint64(number_at(table, at))
-        if vocabulary.token_key[number] == token and (vocabulary.token_text.size == 0 or vocabulary.token_text[number] < 0):
+        number = number_at(table, at)
+        if vocabulary.token_key[uint64(number)] == token and not is_text(vocabulary, number):
             return at
         at = next_like(table, hashed, limit, at + 1)
     return at
@@ -338,8 +344,8 @@ def is_held(state: Any, slots: Any, number: int) -> bool:
 @jit
 def hash_of(state: Any, vocabulary: Vocabulary, number: int) -> int:
     """The hash of a token in the table: that of a text is its key."""
-    is_text = vocabulary.token_text.size > 0 and vocabulary.token_text[number] >= 0
-    return vocabulary.token_key[number] if is_text else hash_integer(vocabulary.token_key[number], state.seed)
+    key = vocabulary.token_key[number]
+    return key if is_text(vocabulary, number) else hash_integer(key, state.seed)
 
 
 @kernel
