@@ -5,11 +5,13 @@ from __future__ import annotations
 import random
 from typing import Any
 
+import numpy as np
 import pytest
 
 import swoop
 from swoop import oracle
 from swoop.engine import engine, interning
+from swoop.engine.tokens import Tokens
 from swoop.engine.vocabulary import hash_integer
 from tests.histories import insert
 
@@ -112,3 +114,16 @@ def test_integers_in_steps_stay_near_their_places(step: int) -> None:
                 away += 1
             taken.add(place)
         assert away < 448
+
+
+@pytest.mark.parametrize("first", [5, 5 << 40])
+def test_integers_of_all_sizes_in_one_batch(first: int) -> None:
+    """Many blocks of tokens, whichever way they are looked for: each keeps its number, and no other token has it."""
+    chance = random.Random(3)
+    tokens = [first] + [chance.choice([1, -1, 1 << 32, 1 << 40]) * chance.randrange(700) for _ in range(5000)]
+    inside = swoop.TopKJoin(1, 10)._engine
+    for _ in range(2):
+        assert inside._intern(Tokens.of(tokens), len(tokens)) == len(tokens)
+        numbers = inside._arrays["batch_tokens"].tolist()
+        assert inside._tokens(np.array(numbers)).to_list() == tokens
+        assert len(set(numbers)) == len(set(tokens)) == inside.vocabulary_size
