@@ -17,10 +17,9 @@ from swoop.engine.candidates import (
     signature_bit,
 )
 from swoop.engine.feed import changes_top, describe, ending_next, note_arrival, note_entering, note_expiry
-from swoop.engine.floor import have_enough, part_of_completion, raise_floor
+from swoop.engine.floor import complete, have_enough, lacks_pairs, part_of_completion, raise_floor
 from swoop.engine.index import Index, append_to_list, index_of, list_of, rebase_lists, take_back
 from swoop.engine.state import (
-    COMPLETE_PART,
     DONE,
     ENTER,
     EXPIRE,
@@ -40,7 +39,18 @@ from swoop.engine.state import (
     batch_of,
     state_of,
 )
-from swoop.engine.stock import Stock, adopt_draft, draft_e, draft_s, rebase_pairs, settle, spare_of, stock_of, strike_out
+from swoop.engine.stock import (
+    Stock,
+    adopt_draft,
+    draft_e,
+    draft_s,
+    drop_ended,
+    rebase_pairs,
+    settle,
+    spare_of,
+    stock_of,
+    strike_out,
+)
 from swoop.engine.window import (
     Window,
     expire_sets,
@@ -58,7 +68,8 @@ from swoop.engine.window import (
 NEAR, FAR = 16, 40  # how many tokens ahead memory is asked for
 RARE = 2  # tokens in at most so many sets stand first in a set
 PENDING_LEAST = 32  # pending pairs are settled when there are so many,
-PENDING_SHARE = 8  # and they are this part of the stock
+PENDING_SHARE = 8  # and they are this part of the stock,
+PENDING_VALID = 0.75  # unless they are fewer than this part without those that have ended
 
 
 @part
@@ -212,9 +223,11 @@ def insert_set(
             return code
         state.stage = ENTER
         state.steps = part_of_completion(state, window, stock, spare)
-        if state.steps > 0:
-            return COMPLETE_PART
     if state.stage == ENTER:
+        if state.steps > 0:
+            code = complete(state)
+            if code != DONE:
+                return code
         code = enter_set(state, window, index, probe, time, side, tokens, first, length)
         if code != DONE:
             return code
@@ -268,8 +281,10 @@ def insert_candidates(state: Any, first: int, side: int) -> int:
     else:
         numbers.pending = waiting
         if waiting >= max(PENDING_LEAST, numbers.size // PENDING_SHARE):
-            settle(stock, state.k, state.oldest)
-            raise_floor(state, window, stock)
+            drop_ended(stock, state.oldest)
+            if numbers.pending >= PENDING_VALID * waiting:
+                settle(stock, state.k, state.oldest)
+                raise_floor(state, window, stock)
     state.candidate_count += count
     return DONE
 
@@ -355,7 +370,7 @@ def settle_stock(memory: Any) -> int:
     state = state_of(memory)
     stock = stock_of(state)
     numbers = stock.numbers[0]
-    if have_enough(state, stock) != DONE:
+    if lacks_pairs(state, stock):
         return -1
     if numbers.pending > 0 or (numbers.size > 0 and stock.ends[0] < state.oldest):
         settle(stock, state.k, state.oldest)

@@ -16,7 +16,6 @@ import numpy as np
 from swoop.engine import state as st
 from swoop.engine.arrival import advance, give_up, insert_sets, read_top, rebase, settle_stock
 from swoop.engine.candidates import SIZES_KNOWN
-from swoop.engine.floor import complete
 from swoop.engine.index import SIZES
 from swoop.engine.interning import Interning
 from swoop.engine.memory import power_of_two
@@ -150,12 +149,7 @@ class Engine(Interning):
                 if code == st.SHRINK:
                     self.shrink()
                     return
-                if code in (st.COMPLETE, st.COMPLETE_PART):
-                    if code == st.COMPLETE:
-                        self._state["steps"] = -1  # all
-                    self._run(complete)
-                else:
-                    self._grow(code, int(self._state["needed"]))
+                self._grow(code, int(self._state["needed"]))
         except BaseException:
             give_up(self._memory)
             raise
@@ -408,7 +402,6 @@ class Engine(Interning):
         self._move_window(self._arrays["ring"].size, self._arrays["arena"].size)
         self._recycle(0)
         rebase(self._memory)
-        complete(self._memory)
         give_up(self._memory)
 
     def shrink(self) -> None:

@@ -20,12 +20,12 @@ from typing import Any
 
 import numpy as np
 
-from swoop.engine._jit import apart, int64, jit, kernel, prefetch, uint64
+from swoop.engine._jit import apart, int64, jit, prefetch, uint64
 from swoop.engine.candidates import Probe, forget, mark_tokens, overlap_with_marked, probe_of, unmark_tokens, visit_list
 from swoop.engine.index import Index, index_of, list_of
 from swoop.engine.rank import key, min_overlap, remainder, upper_bound
 from swoop.engine.sorting import sort
-from swoop.engine.state import COMPLETE, DONE, GROW_SPARE, GROW_SPARE_PENDING, state_of
+from swoop.engine.state import DONE, GROW_SPARE, GROW_SPARE_PENDING
 from swoop.engine.stock import Stock, at_least, copy_pair, ending_before, settle, spare_of, stock_of, write_pair
 from swoop.engine.window import Window, place, window_of
 from swoop.similarity import COSINE
@@ -275,17 +275,26 @@ def take_over(state: Any, window: Window, stock: Stock, spare: Stock) -> int:
     ours.version += 1
     numbers.size = 0
     state.completing = 0
+    state.steps = 0
     return DONE
 
 
 @jit
+def lacks_pairs(state: Any, stock: Stock) -> bool:
+    """Whether a completion is due: there is a floor, and with the pending pairs there are fewer than k."""
+    if not is_short(state, stock):
+        return False
+    settle(stock, state.k, state.oldest)
+    return is_short(state, stock)
+
+
+@jit
 def have_enough(state: Any, stock: Stock) -> int:
-    """See to it that k pairs are there, or no floor: ``COMPLETE`` if there are not."""
-    if is_short(state, stock):
-        settle(stock, state.k, state.oldest)
-        if is_short(state, stock):
-            return COMPLETE
-    return DONE
+    """See to it that k pairs are there, or no floor."""
+    if not lacks_pairs(state, stock):
+        return DONE
+    state.steps = -1  # all
+    return complete(state)
 
 
 @jit
@@ -314,10 +323,9 @@ def part_of_completion(state: Any, window: Window, stock: Stock, spare: Stock) -
     return max(int64((spare.numbers[0].first - state.oldest) / max(arrivals, 1.0)) + 1, state.part)
 
 
-@kernel
-def complete(memory: Any) -> int:
+@apart
+def complete(state: Any) -> int:
     """Do so many steps of a completion as ``steps`` says; when all sets are covered, the spare stock takes over."""
-    state = state_of(memory)
     window = window_of(state)
     index = index_of(state)
     spare = spare_of(state)

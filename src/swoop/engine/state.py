@@ -29,9 +29,7 @@ from swoop.engine._jit import array_at, jit
     GROW_FEED,
     REBASE,
     SHRINK,
-    COMPLETE,
-    COMPLETE_PART,
-) = range(14)
+) = range(12)
 
 EXPIRE, ENTER, FILL_SPARE, FILL_STOCK = range(4)
 """The stages of an arrival: expiry and its part of a completion; the set enters the window and its lists; its pairs enter the
