@@ -21,7 +21,7 @@ from swoop.engine.candidates import (
     worth_from,
 )
 from swoop.engine.index import Index, index_of, list_of
-from swoop.engine.rank import above, key, remainder
+from swoop.engine.rank import ANY_SIZE, above, key, remainder
 from swoop.engine.sorting import sort
 from swoop.engine.state import DONE, GROW_PENDING, GROW_STOCK, batch_of, state_of
 from swoop.engine.stock import Stock, adopt_draft, copy_pair, draft_s, ending_before, settle, stock_of, write_pair
@@ -153,7 +153,7 @@ def scan_in_token_order(
         probe.list_from[position] = start
         if start < state.next:
             at = list_of(state, _LOW - probe.list_order[position], side)
-            touched = visit_list(state, window, index, probe, at, start, touched)
+            touched = visit_list(state, window, index, probe, at, start, ANY_SIZE, touched)
     return touched
 
 

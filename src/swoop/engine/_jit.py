@@ -56,8 +56,8 @@ def part(function: Function) -> Function:
 
 
 def apart(function: Function) -> Function:
-    """Compile a helper that is large and called now and then: a kernel calls it and does not swallow it."""
-    return cast(Function, njit(**OPTIONS)(function))
+    """Compile a helper that a kernel calls and does not swallow: a large one, or a tight loop that wants all registers."""
+    return cast(Function, njit(**OPTIONS, forceinline=False)(function))  # if not said, it would be as for the caller
 
 
 def kernel(function: Function) -> Function:

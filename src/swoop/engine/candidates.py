@@ -2,8 +2,10 @@
 
 The lists of the set's tokens are visited shortest first. At position p the upper bound is the same for the whole list, and the
 lower bound does not rise with time, so one search in the stock tells from which arrival number on the list is worth visiting;
-what lies before is cropped. While scanning, overlaps are counted. A set that was seen o times and lies in the
-cropped part of c lists shares at most o + c tokens; only where that may be enough its tokens are compared with the new set's.
+what lies before is cropped. While scanning, overlaps are counted, but not of sets that are met too late: who is in none of the
+first p lists shares at most l - p tokens, which only a set of about that size can make up for. A set that was seen o times and
+lies in the cropped part of c lists shares at most o + c tokens; only where that may be enough its tokens are compared with the
+new set's.
 
 A new pair that ties with the lower bound is irrelevant: the k pairs behind the bound are older and end no earlier. Hence
 lists are cropped where ``ub <= lb``, and a candidate needs ``key > lb``. The bound stays as it is until all candidates of the
@@ -18,7 +20,7 @@ import numpy as np
 
 from swoop.engine._jit import apart, array_at, count_ones, int64, jit, uint64
 from swoop.engine.index import Index, index_of, list_of
-from swoop.engine.rank import above, key, min_overlap, reaches_only, remainder, upper_bound
+from swoop.engine.rank import Sizes, above, is_among, key, min_overlap, reaches_only, remainder, sizes_reaching, upper_bound
 from swoop.engine.sorting import bring_smallest, sort
 from swoop.engine.stock import Stock, at_least, ending_before, write_pair
 from swoop.engine.window import Window, place, window_of
@@ -78,7 +80,7 @@ def worth_from(state: Any, window: Window, stock: Stock, length: int, position: 
     return int64(window.ring[place(window, group)].group_last) + 1
 
 
-@apart
+@jit
 def cropped_group(state: Any, stock: Stock, length: int, position: int) -> int:
     """The last group of which nothing in the list at this position is relevant; ``ALL`` if nothing is."""
     bound = upper_bound(state, length, position)
@@ -97,33 +99,35 @@ def count_below(values: Any, size: int, limit: int) -> int:
 
 
 @jit
-def touch(window: Window, probe: Probe, number: int, touched: int) -> int:
+def touch(window: Window, probe: Probe, number: int, sizes: Sizes, touched: int) -> int:
+    """Count a set, unless it is met for the first time and its size tells that it was met too late to be relevant."""
     tally = window.tally[place(window, number)]
     seen = tally.seen
-    tally.seen = seen + 1
+    counts = (1 if seen > 0 else 0) | (1 if is_among(sizes, int64(tally.length)) else 0)
+    tally.seen = seen + counts
     probe.touched[uint64(touched)] = number
-    return touched + (1 if seen == 0 else 0)
+    return touched + (counts if seen == 0 else 0)
 
 
 @jit
-def visit_list(state: Any, window: Window, index: Index, probe: Probe, at: int, start: int, touched: int) -> int:
+def visit_list(state: Any, window: Window, index: Index, probe: Probe, at: int, start: int, sizes: Sizes, touched: int) -> int:
     """Count the sets of a list, without the arriving one, from its newest back to arrival number ``start``."""
     slot = index.slots[at]
     if slot.newest < start:
         return touched
     if slot.newest < state.next:
-        touched = touch(window, probe, int64(slot.newest), touched)
+        touched = touch(window, probe, int64(slot.newest), sizes, touched)
         state.pre_candidates += 1
     if slot.capacity > 0:
-        return visit_segment(state, int64(slot.rest), int64(slot.rest) + slot.size - 2, start, touched)
+        return visit_segment(state, int64(slot.rest), int64(slot.rest) + slot.size - 2, start, sizes, touched)
     if slot.size == 2 and slot.rest >= start:
-        touched = touch(window, probe, int64(slot.rest), touched)
+        touched = touch(window, probe, int64(slot.rest), sizes, touched)
         state.pre_candidates += 1
     return touched
 
 
 @apart
-def visit_segment(state: Any, first: int, last: int, start: int, touched: int) -> int:
+def visit_segment(state: Any, first: int, last: int, start: int, sizes: Sizes, touched: int) -> int:
     """Count the sets of a segment likewise. Apart, so that its loop has the registers for itself."""
     window = window_of(state)
     pool = index_of(state).pool
@@ -134,7 +138,7 @@ def visit_segment(state: Any, first: int, last: int, start: int, touched: int) -
         number = pool[uint64(p)]
         if number < limit:
             break
-        touched = touch(window, probe, int64(number), touched)
+        touched = touch(window, probe, int64(number), sizes, touched)
         p -= 1
     state.pre_candidates += last - p
     return touched
@@ -171,12 +175,14 @@ def scan_lists(
     if is_sorted:
         sort(probe.list_order, 0, left, 32, stock.room)
     touched = 0
+    sizes = sizes_reaching(state, length, length - position, threshold)
     for q in range(left):
         if not is_sorted:
             bring_smallest(probe.list_order, q, left)
         if q > 0:
             if (probe.list_order[uint64(q)] >> 32) > _SHORT:
                 start = worth_from(state, window, stock, length, position)
+                sizes = sizes_reaching(state, length, length - position, threshold)
             elif upper_bound(state, length, position) <= threshold:
                 start = state.next
             if start >= state.next:
@@ -184,7 +190,7 @@ def scan_lists(
         probe.list_from[uint64(position)] = start
         position += 1
         at = list_of(state, tokens[uint64(first + (probe.list_order[uint64(q)] & _LOW))], side)
-        touched = visit_list(state, window, index, probe, at, start, touched)
+        touched = visit_list(state, window, index, probe, at, start, sizes, touched)
     for p in range(position, length):
         probe.list_from[uint64(p)] = state.next
     return touched

@@ -66,6 +66,8 @@ def _map(size: int) -> mmap.mmap:
 
 def grown(size: int) -> int:
     """How long an array is made of which so many elements are needed: little longer, where growing does not mean copying."""
+    if size < LARGE // st.SLOT.itemsize:
+        return size + size // 2
     return size + min(size // 8, 1 << 16 if sys.platform == "linux" else size)
 
 

@@ -10,9 +10,9 @@ quotients (exact while the product of the sizes stays below 2**53). All others h
 from __future__ import annotations
 
 import math
-from typing import Any
+from typing import Any, NamedTuple
 
-from swoop.engine._jit import call_similarity, jit
+from swoop.engine._jit import call_similarity, int64, jit, uint64
 from swoop.similarity import COSINE, DICE, HAMMING, JACCARD, OVERLAP
 
 MAX_SET_SIZE = 2**25 - 1
@@ -88,6 +88,46 @@ def reaches_only(state: Any, l: int, m: int, o: int, position: int) -> bool:
     if kind == HAMMING:
         return 2 * o - m <= rest
     return key(state, l, m, o) <= key(state, l, rest, rest)
+
+
+class Sizes(NamedTuple):
+    """Sizes of sets, from the least on."""
+
+    least: int
+    span: int
+
+
+ANY_SIZE = Sizes(0, MAX_SET_SIZE)
+
+
+@jit
+def sizes_reaching(state: Any, l: int, most: int, bound: float) -> Sizes:
+    """No set of another size that shares at most ``most`` tokens with a set of size l reaches the bound.
+
+    The least is that of a subset. The largest is rounded up to the next integer, so it does not matter how floats round.
+    """
+    kind = state.kind
+    if kind == OVERLAP:
+        least, largest = bound, math.inf
+    elif kind == HAMMING:
+        least, largest = bound + l, 2 * most - l - bound
+    elif bound <= 0.0:
+        return ANY_SIZE
+    elif kind == JACCARD:
+        least, largest = bound * l, most + most / bound - l
+    elif kind == COSINE:
+        least, largest = bound * l, most / bound * (most / l)
+    elif kind == DICE:
+        least, largest = bound * l / (2.0 - bound), 2 * most / bound - l
+    else:
+        return ANY_SIZE
+    first = int64(min(max(least, 0.0), MAX_SET_SIZE))
+    return Sizes(first, int64(min(max(largest, least, 0.0), MAX_SET_SIZE)) + 1 - first)
+
+
+@jit
+def is_among(sizes: Sizes, size: int) -> bool:
+    return uint64(size - sizes.least) <= uint64(sizes.span)
 
 
 @jit
