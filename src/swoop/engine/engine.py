@@ -18,7 +18,7 @@ from swoop.engine.arrival import advance, give_up, insert_sets, read_top, rebase
 from swoop.engine.candidates import SIZES_KNOWN
 from swoop.engine.index import SIZES
 from swoop.engine.interning import Interning
-from swoop.engine.memory import power_of_two
+from swoop.engine.memory import power_of_two, zeros
 from swoop.engine.tokens import BYTES, INTEGER, Tokens
 from swoop.engine.vocabulary import HEADER, intern_integers, intern_texts
 from swoop.engine.window import move_sets
@@ -187,14 +187,14 @@ class Engine(Interning):
             self._resize("sort_spare", size)
 
     def _move_window(self, ring: int, arena: int) -> None:
-        new_ring, tally, side = (np.zeros(ring, st.ARRAYS[name]) for name in ("ring", "tally", "side"))
-        new_arena = np.zeros(arena, np.int32)
+        new_ring, tally, side = (zeros(ring, st.ARRAYS[name]) for name in ("ring", "tally", "side"))
+        new_arena = zeros(arena, st.ARRAYS["arena"])
         move_sets(self._memory, new_ring, tally, side, new_arena)
         self._replace("ring", new_ring)
         self._replace("tally", tally)
         self._replace("side", side)
         self._replace("arena", new_arena)
-        self._replace("touched", np.zeros(ring + 1, np.int32))
+        self._replace("touched", zeros(ring + 1, st.ARRAYS["touched"]))
 
     # arrivals
 

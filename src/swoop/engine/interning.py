@@ -8,7 +8,8 @@ from __future__ import annotations
 
 import numpy as np
 
-from swoop.engine.memory import Arrays, grown, power_of_two
+from swoop.engine import state as st
+from swoop.engine.memory import Arrays, grown, power_of_two, zeros
 from swoop.engine.tokens import BYTES, INTEGER, STRING, Tokens
 from swoop.engine.vocabulary import SIZES_OF_TEXTS, intern_integers, intern_texts, recycle
 from swoop.errors import CapacityExceeded
@@ -29,7 +30,7 @@ class Interning(Arrays):
         self._numbers = np.empty(0, np.int32)  # of the tokens of a batch
         self._wanted = LEAST_TABLE
         self._asked = 0  # tokens for which there is to be room
-        self._replace_table(np.zeros(LEAST_TABLE, np.int64))
+        self._replace_table(_new_table(LEAST_TABLE))
         self._make_numbers(1)
 
     def _make_token_room(self, tokens: int, text_bytes: int) -> None:
@@ -44,7 +45,7 @@ class Interning(Arrays):
             if self._arrays["former"].size:
                 self._recycle(int(state["unsettled"]))
             else:
-                self._replace_table(np.zeros(max(self._size_of_next_table(), _table_for(tokens)), np.int64))
+                self._replace_table(_new_table(max(self._size_of_next_table(), _table_for(tokens))))
         self._make_numbers(int(state["tokens"]) + max(0, tokens - int(state["free_token_count"])))
         if text_bytes > 0 or self._arrays["token_text"].size:
             self._make_text_room(tokens, text_bytes)
@@ -52,7 +53,7 @@ class Interning(Arrays):
     def _prepare_table(self, tokens: int) -> None:
         """Clear a part of the coming table, as memory takes its time when touched first; when all is clear, it takes over."""
         if self._cleared == 0 and self._arrays["coming"].size != self._size_of_next_table():
-            self._replace("coming", np.empty(self._size_of_next_table(), np.int64))
+            self._replace("coming", _new_table(self._size_of_next_table()))
         start, size = self._cleared, self._arrays["coming"].size
         self._cleared += max(LEAST_CLEARED, 2 * PACE * tokens * size // self._arrays["table"].size)
         self._arrays["coming"][start : self._cleared] = 0
@@ -69,7 +70,7 @@ class Interning(Arrays):
         self._former_entries = int(self._state["entries"])
         self._replace("former", self._arrays["table"])
         self._replace("table", table)
-        self._replace("coming", np.zeros(0, np.int64))
+        self._replace("coming", _new_table(0))
         self._cleared = 0
         self._oldest_then = int(self._state["base"] + self._state["oldest"])  # the oldest valid set when the table was new
         self._state["unsettled"] = self._state["tokens"]
@@ -84,11 +85,11 @@ class Interning(Arrays):
         if self._state["unsettled"]:
             return
         self._replace("coming", self._arrays["former"])
-        self._replace("former", np.zeros(0, np.int64))
+        self._replace("former", _new_table(0))
         entries, size = int(self._state["entries"]), self._arrays["table"].size
         self._wanted = _table_for(max(entries, self._asked))
         if self._wanted <= size // 4:
-            self._replace_table(np.zeros(self._wanted, np.int64))
+            self._replace_table(_new_table(self._wanted))
 
     @property
     def vocabulary_size(self) -> int:
@@ -158,6 +159,10 @@ class Interning(Arrays):
                 self._state["text_kind"] = kind
                 return intern_texts(self._memory)
         return 0
+
+
+def _new_table(places: int) -> np.ndarray:
+    return zeros(places, st.ARRAYS["table"])
 
 
 def _table_for(tokens: int) -> int:

@@ -1,20 +1,23 @@
 """The arrays of an engine, and how they grow: without being copied, where the system can do that.
 
-A large array is mapped memory. Linux extends such memory by moving its pages to other addresses, which takes microseconds; to
-copy hundreds of megabytes would be a pause in the middle of a stream.
+A large array is mapped memory, in huge pages: one of them is there sooner than the 512 small ones that it stands for. Linux
+extends such memory by moving its pages to other addresses, which takes microseconds; to copy hundreds of megabytes would be a
+pause in the middle of a stream.
 """
 
 from __future__ import annotations
 
 import mmap
 import sys
+from contextlib import suppress
 from typing import Any
 
 import numpy as np
 
 from swoop.engine import state as st
 
-LARGE = 1 << 23  # bytes; less is copied in a few milliseconds, and memory that was used before costs less than new
+LARGE = 1 << 20  # bytes; less is copied in no time
+_HUGE_PAGE = 1 << 21
 
 
 class Arrays:
@@ -48,20 +51,30 @@ def enlarge(arrays: dict[str, np.ndarray], name: str, size: int, dtype: np.dtype
     if isinstance(mapping, mmap.mmap):
         del arrays[name]  # memory that an array looks at is not moved
         try:
-            mapping.resize(needed)
+            if needed > len(mapping):
+                mapping.resize(_whole_pages(needed))
             length = size
         finally:
             arrays[name] = np.frombuffer(mapping, dtype, length)
         return
-    new = np.frombuffer(_map(needed), dtype) if sys.platform == "linux" and needed >= LARGE else np.zeros(size, dtype)
+    new = zeros(size, dtype)
     new.view(np.uint8)[: arrays[name].nbytes] = arrays[name].view(np.uint8)  # numpy would copy records field by field
     arrays[name] = new
 
 
-def _map(size: int) -> mmap.mmap:
-    mapping = mmap.mmap(-1, size, flags=mmap.MAP_PRIVATE | mmap.MAP_ANONYMOUS)
-    mapping.madvise(mmap.MADV_HUGEPAGE)
-    return mapping
+def zeros(size: int, dtype: np.dtype[Any]) -> np.ndarray:
+    """A new array."""
+    needed = size * dtype.itemsize
+    if size == 0 or needed < LARGE or sys.platform != "linux":
+        return np.zeros(size, dtype)
+    mapping = mmap.mmap(-1, _whole_pages(needed), flags=mmap.MAP_PRIVATE | mmap.MAP_ANONYMOUS)
+    with suppress(OSError):  # the system has no huge pages
+        mapping.madvise(mmap.MADV_HUGEPAGE)
+    return np.frombuffer(mapping, dtype, size)
+
+
+def _whole_pages(size: int) -> int:
+    return -(-size // _HUGE_PAGE) * _HUGE_PAGE
 
 
 def grown(size: int) -> int:
