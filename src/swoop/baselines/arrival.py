@@ -23,7 +23,7 @@ from swoop.engine.candidates import (
 from swoop.engine.index import Index, index_of, list_of
 from swoop.engine.rank import ANY_SIZE, above, key, remainder
 from swoop.engine.sorting import sort
-from swoop.engine.state import DONE, GROW_PENDING, GROW_STOCK, batch_of, state_of
+from swoop.engine.state import DONE, GROW_PENDING, GROW_STOCK, batch_of, first_of, is_ready, length_of, side_of, state_of
 from swoop.engine.stock import Stock, adopt_draft, copy_pair, draft_s, ending_before, settle, stock_of, write_pair
 from swoop.engine.window import Window, expire_sets, has_arrived, place, window_of
 
@@ -32,13 +32,12 @@ _LOW = (1 << 32) - 1
 
 @kernel
 def insert_sets(memory: Any) -> int:
-    """Insert the sets of the batch from ``batch_at`` on."""
+    """Insert the sets of the batch from ``batch_at`` on, as many as have numbers for their tokens."""
     state = state_of(memory)
-    times, sides, offsets, tokens = batch_of(state)
-    while state.batch_at < offsets.size - 1:
+    batch = batch_of(state)
+    while is_ready(batch, state.batch_at):
         i = state.batch_at
-        side = int64(sides[i]) if sides.size > 0 else 0
-        code = insert_set(state, times[i], side, tokens, offsets[i], offsets[i + 1] - offsets[i])
+        code = insert_set(state, batch.times[i], side_of(batch, i), batch.tokens, first_of(batch, i), length_of(batch, i))
         if code != DONE:
             return code
         state.batch_at += 1

@@ -18,7 +18,7 @@ from swoop.engine.candidates import mark_tokens, overlap_with_marked, probe_of, 
 from swoop.engine.index import index_of, list_of
 from swoop.engine.rank import key, remainder, upper_bound
 from swoop.engine.sorting import sort
-from swoop.engine.state import DONE, GROW_STOCK, batch_of, state_of
+from swoop.engine.state import DONE, GROW_STOCK, batch_of, first_of, is_ready, length_of, side_of, state_of
 from swoop.engine.stock import Stock, copy_pair, precedes, stock_of, write_pair
 from swoop.engine.vocabulary import mix
 from swoop.engine.window import Window, expire_sets, group_of_next, has_arrived, place, start_in_arena, window_of, write_set
@@ -65,15 +65,14 @@ def posts_of(state: Any) -> Posts:
 
 @kernel
 def insert_sets(memory: Any) -> int:
-    """Insert the sets of the batch from ``batch_at`` on."""
+    """Insert the sets of the batch from ``batch_at`` on, as many as have numbers for their tokens."""
     state = state_of(memory)
-    times, sides, offsets, tokens = batch_of(state)
+    batch = batch_of(state)
     window = window_of(state)
-    while state.batch_at < offsets.size - 1:
+    while is_ready(batch, state.batch_at):
         i = state.batch_at
         if state.steps == 0:
-            side = int64(sides[i]) if sides.size > 0 else 0
-            code = insert_set(state, times[i], side, tokens, offsets[i], offsets[i + 1] - offsets[i])
+            code = insert_set(state, batch.times[i], side_of(batch, i), batch.tokens, first_of(batch, i), length_of(batch, i))
             if code != DONE:
                 return code
             state.steps = 1

@@ -37,6 +37,10 @@ from swoop.engine.state import (
     REBASE,
     SHRINK,
     batch_of,
+    first_of,
+    is_ready,
+    length_of,
+    side_of,
     state_of,
 )
 from swoop.engine.stock import (
@@ -191,11 +195,9 @@ def give_up(memory: Any) -> None:
     state = state_of(memory)
     if state.stage >= FILL_SPARE:
         window = window_of(state)
-        _, sides, offsets, tokens = batch_of(state)
-        i = state.batch_at
-        side = int64(sides[i]) if sides.size > 0 else 0
-        at = place(window, state.next)
-        leave_lists(state, index_of(state), tokens, offsets[i], int64(window.tally[at].length), side)
+        batch, i = batch_of(state), state.batch_at
+        length = int64(window.tally[place(window, state.next)].length)
+        leave_lists(state, index_of(state), batch.tokens, first_of(batch, i), length, side_of(batch, i))
         leave_group(state, window)
     if state.stage == FILL_STOCK:
         state.completing = 0
@@ -309,20 +311,18 @@ def again(state: Any, pre_candidates: int, verified: int, needed: int, code: int
 
 @kernel
 def insert_sets(memory: Any) -> int:
-    """Insert the sets of the batch from ``batch_at`` on."""
+    """Insert the sets of the batch from ``batch_at`` on, as many as have numbers for their tokens."""
     state = state_of(memory)
     window = window_of(state)
     index = index_of(state)
     stock = stock_of(state)
     spare = spare_of(state)
     probe = probe_of(state)
-    times, sides, offsets, tokens = batch_of(state)
-    end = int64(offsets.size - 1)
-    while state.batch_at < end:
+    batch = batch_of(state)
+    while is_ready(batch, state.batch_at):
         i = state.batch_at
-        side = int64(sides[i]) if sides.size > 0 else 0
-        first = offsets[i]
-        code = insert_set(state, window, index, stock, spare, probe, times[i], side, tokens, first, offsets[i + 1] - first)
+        side, first, length = side_of(batch, i), first_of(batch, i), length_of(batch, i)
+        code = insert_set(state, window, index, stock, spare, probe, batch.times[i], side, batch.tokens, first, length)
         if code != DONE:
             return code
         state.batch_at += 1

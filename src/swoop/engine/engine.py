@@ -24,8 +24,7 @@ from swoop.engine.vocabulary import HEADER, intern_integers, intern_texts
 from swoop.engine.window import move_sets
 from swoop.errors import CapacityExceeded, InvalidType
 
-CHUNK_SETS = 1 << 14
-CHUNK_TOKENS = 1 << 17
+CHUNK_TOKENS = 1 << 17  # that are given numbers at a time, at most; or those of one set
 SPARE_TOKENS = 1 << 12  # for which room is made at a time, when sets come one by one; and as many bytes of texts
 LAST_NUMBER = 2**31 - 2**20
 PART = 128  # sets that a completion covers at a time, at least
@@ -226,6 +225,7 @@ class Engine(Interning):
             self._replace("batch_keys", single.keys)
             self._replace("batch_texts", single.texts)
             self._replace("batch_ends", single.ends)
+            self._state["batch_first"] = 0
             self._batch_is_single = True
         memory = self._memory
         single.time[0] = time
@@ -249,20 +249,17 @@ class Engine(Interning):
         """Let sets arrive. The n-th has the tokens ``offsets[n]`` to ``offsets[n + 1]``; ``sides`` is empty in a self join."""
         self._batch_is_single = False
         self._spare_tokens = self._spare_bytes = 0
-        start = 0
-        while start < len(times):
-            limit = np.searchsorted(offsets, offsets[start] + CHUNK_TOKENS, side="right") - 1
-            stop = min(len(times), start + CHUNK_SETS, max(start + 1, int(limit)))
-            part = tokens.slice(int(offsets[start]), int(offsets[stop]))
-            done = self._intern(part, int(offsets[start + 1] - offsets[start]))
-            if done < len(part):  # as many sets as all of whose tokens have numbers
-                stop = int(np.searchsorted(offsets, offsets[start] + done, side="right")) - 1
-            self._replace("batch_times", np.ascontiguousarray(times[start:stop]))
-            self._replace("batch_sides", np.ascontiguousarray(sides[start:stop]))
-            self._replace("batch_offsets", offsets[start : stop + 1] - offsets[start])
-            self._state["batch_at"] = 0
+        times, sides, offsets = (np.ascontiguousarray(column) for column in (times, sides, offsets))
+        start = self.arrivals
+        while (at := self.arrivals - start) < len(times):
+            first, length = int(offsets[at]), int(offsets[at + 1] - offsets[at])
+            self._intern(tokens.slice(first, min(first + max(CHUNK_TOKENS, length), len(tokens))), length)
+            if self._arrays["batch_times"] is not times:  # not yet, or no longer, as the arrays were made to fit the window
+                self._replace("batch_times", times)
+                self._replace("batch_sides", sides)
+                self._replace("batch_offsets", offsets)
+            self._state["batch_at"], self._state["batch_first"] = at, first
             self._run(self._insert_kernel)
-            start = stop
         self._numbers = self._numbers[:0].copy()
         for name in _BATCH:  # what was given is not kept
             self._replace(name, np.zeros(0, st.ARRAYS[name]))

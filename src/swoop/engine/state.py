@@ -14,7 +14,7 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
-from swoop.engine._jit import array_at, jit
+from swoop.engine._jit import array_at, int64, jit
 
 (
     DONE,
@@ -176,7 +176,8 @@ NUMBERS: dict[str, str] = {
     "unsettled": "i8",  # numbers below it are in the former table, or free
     "texts_end": "i8",
     "feed_end": "i8",
-    "batch_at": "i8",
+    "batch_at": "i8",  # the set that is next
+    "batch_first": "i8",  # the token, of all of the batch, whose number is the first in batch_tokens
     "text_kind": "i8",
     "needed": "i8",
     "pre_candidates": "i8",
@@ -190,12 +191,13 @@ STATE = np.dtype(
 
 
 class Batch(NamedTuple):
-    """The sets that are being inserted; ``sides`` is empty in a self join."""
+    """The sets that are being inserted; ``sides`` is empty in a self join. ``tokens`` are numbers, from token ``first`` on."""
 
     times: Any
     sides: Any
     offsets: Any
     tokens: Any
+    first: int
 
 
 @jit
@@ -205,7 +207,30 @@ def batch_of(state: Any) -> Batch:
         array_at(state.batch_sides, state.batch_sides_size, np.int8),
         array_at(state.batch_offsets, state.batch_offsets_size, np.int64),
         array_at(state.batch_tokens, state.batch_tokens_size, np.int32),
+        state.batch_first,
     )
+
+
+@jit
+def is_ready(batch: Batch, i: int) -> bool:
+    """Whether there is an i-th set, all of whose tokens have numbers."""
+    return i < batch.offsets.size - 1 and batch.offsets[i + 1] - batch.first <= batch.tokens.size
+
+
+@jit
+def side_of(batch: Batch, i: int) -> int:
+    return int64(batch.sides[i]) if batch.sides.size > 0 else 0
+
+
+@jit
+def first_of(batch: Batch, i: int) -> int:
+    """Where the numbers of the i-th set's tokens are."""
+    return int64(batch.offsets[i] - batch.first)
+
+
+@jit
+def length_of(batch: Batch, i: int) -> int:
+    return int64(batch.offsets[i + 1] - batch.offsets[i])
 
 
 @jit

@@ -42,13 +42,16 @@ class Texts:
         return [data[a:b] for a, b in pairwise(ends)]
 
 
+_NO_TEXTS = Texts()
+
+
 @dataclass(frozen=True)
 class Tokens:
     """A column of tokens. ``kinds`` tells the kind of each, and is None where all are of one kind."""
 
     integers: np.ndarray = field(default_factory=_no_integers)
-    strings: Texts = field(default_factory=Texts)
-    byte_strings: Texts = field(default_factory=Texts)
+    strings: Texts = _NO_TEXTS
+    byte_strings: Texts = _NO_TEXTS
     kinds: np.ndarray | None = None
 
     def __len__(self) -> int:
@@ -87,19 +90,16 @@ class Tokens:
         return slice(None) if self.kinds is None else np.flatnonzero(self.kinds == kind)
 
     def slice(self, start: int, stop: int) -> Tokens:
-        if self.kinds is not None:
-            before = [int((self.kinds[:start] == kind).sum()) for kind in range(3)]
-            within = [int((self.kinds[start:stop] == kind).sum()) for kind in range(3)]
-            spans = [(a, a + n) for a, n in zip(before, within, strict=True)]
-        else:
-            spans = [(start, stop) if len(self.part(kind)) else (0, 0) for kind in range(3)]
-        (a, b), (c, d), (e, f) = spans
-        return Tokens(
-            self.integers[a:b],
-            self.strings.slice(c, d),
-            self.byte_strings.slice(e, f),
-            None if self.kinds is None else self.kinds[start:stop],
-        )
+        if self.kinds is None:
+            return Tokens(
+                self.integers[start:stop],
+                self.strings.slice(start, stop) if len(self.strings) else _NO_TEXTS,
+                self.byte_strings.slice(start, stop) if len(self.byte_strings) else _NO_TEXTS,
+            )
+        before = [int((self.kinds[:start] == kind).sum()) for kind in range(3)]
+        within = [int((self.kinds[start:stop] == kind).sum()) for kind in range(3)]
+        (a, b), (c, d), (e, f) = [(a, a + n) for a, n in zip(before, within, strict=True)]
+        return Tokens(self.integers[a:b], self.strings.slice(c, d), self.byte_strings.slice(e, f), self.kinds[start:stop])
 
     def to_list(self) -> list[Token]:
         """The tokens as Python objects."""
