@@ -1,9 +1,10 @@
 """How kernels are compiled, in one place: the decorators, the cache on disk, and the few machine instructions.
 
-Two decorators:
+The decorators:
 
 ``jit``
-    for helpers. They are compiled into the kernels that call them and are never cached on their own.
+    for helpers. They are compiled into the kernels that call them and are never cached on their own. ``part`` and ``apart`` are
+    for the few that must be inlined earlier, or not at all.
 ``kernel``
     for the functions that Python calls. Their machine code is cached on disk. Numba's own cache looks at one source
     file only, so a kernel would stay stale after a change in a helper's file; ours is stamped with all files of the
@@ -56,7 +57,10 @@ def part(function: Function) -> Function:
 
 
 def apart(function: Function) -> Function:
-    """Compile a helper that a kernel calls and does not swallow: a large one, or a tight loop that wants all registers."""
+    """Compile a helper that a kernel calls and does not swallow: a large one, or a tight loop that wants all registers.
+
+    The optimiser may swallow it all the same; where that costs, the helper begins with ``stay_apart()``.
+    """
     return cast(Function, njit(**OPTIONS, forceinline=False)(function))  # if not said, it would be as for the caller
 
 
@@ -144,6 +148,17 @@ def pointer(typing_context: Any, address: Any) -> Any:
         return builder.inttoptr(arguments[0], context.get_value_type(types.voidptr))
 
     return types.voidptr(types.int64), generate
+
+
+@instruction
+def stay_apart(typing_context: Any) -> Any:
+    """Keep the function that says so out of its callers' code."""
+
+    def generate(context: Any, builder: Any, signature: Any, arguments: Any) -> Any:
+        builder.function.attributes.add("noinline")
+        return context.get_dummy_value()
+
+    return types.void(), generate
 
 
 @jit

@@ -7,7 +7,7 @@ from __future__ import annotations
 
 from typing import Any
 
-from swoop.engine._jit import apart, int64, jit, kernel, part, pick, prefetch, uint64
+from swoop.engine._jit import apart, int64, jit, kernel, part, pick, prefetch, stay_apart, uint64
 from swoop.engine.candidates import (
     Probe,
     find_candidates,
@@ -251,6 +251,7 @@ def insert_set(
 @apart
 def insert_candidates(state: Any, first: int, side: int) -> int:
     """Find the candidates of the arriving set and put them into the stock, or into the spare one."""
+    stay_apart()
     window = window_of(state)
     at = place(window, state.next)
     length, signature = int64(window.tally[at].length), window.ring[at].signature

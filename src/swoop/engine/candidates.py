@@ -18,9 +18,20 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
-from swoop.engine._jit import apart, array_at, count_ones, int64, jit, uint64
+from swoop.engine._jit import apart, array_at, count_ones, int64, jit, stay_apart, uint64
 from swoop.engine.index import Index, index_of, list_of
-from swoop.engine.rank import Sizes, above, is_among, key, min_overlap, reaches_only, remainder, sizes_reaching, upper_bound
+from swoop.engine.rank import (
+    ANY_SIZE,
+    Sizes,
+    above,
+    is_among,
+    key,
+    min_overlap,
+    reaches_only,
+    remainder,
+    sizes_reaching,
+    upper_bound,
+)
 from swoop.engine.sorting import bring_smallest, sort
 from swoop.engine.stock import Stock, at_least, ending_before, write_pair
 from swoop.engine.window import Window, place, window_of
@@ -28,6 +39,7 @@ from swoop.engine.window import Window, place, window_of
 _LOW = (1 << 32) - 1
 SIZES_KNOWN = 64  # sets of fewer tokens have their crops remembered
 ALL = 1 << 40
+FIRST_LISTS = 16  # in which sizes are looked at: later, most sets have been met
 _FEW = 3  # lists that are looked for one by one; for more they are sorted
 _SHORT = 2  # to visit a list as short as this costs less than to find out from where on it is worth it
 
@@ -99,11 +111,13 @@ def count_below(values: Any, size: int, limit: int) -> int:
 
 
 @jit
-def touch(window: Window, probe: Probe, number: int, sizes: Sizes, touched: int) -> int:
+def touch(window: Window, probe: Probe, number: int, sizes: Sizes | None, touched: int) -> int:
     """Count a set, unless it is met for the first time and its size tells that it was met too late to be relevant."""
     tally = window.tally[place(window, number)]
     seen = tally.seen
-    counts = (1 if seen > 0 else 0) | (1 if is_among(sizes, int64(tally.length)) else 0)
+    counts = 1
+    if sizes is not None:
+        counts = (1 if seen > 0 else 0) | (1 if is_among(sizes, int64(tally.length)) else 0)
     tally.seen = seen + counts
     probe.touched[uint64(touched)] = number
     return touched + (counts if seen == 0 else 0)
@@ -129,6 +143,14 @@ def visit_list(state: Any, window: Window, index: Index, probe: Probe, at: int, 
 @apart
 def visit_segment(state: Any, first: int, last: int, start: int, sizes: Sizes, touched: int) -> int:
     """Count the sets of a segment likewise. Apart, so that its loop has the registers for itself."""
+    stay_apart()
+    if sizes.span == ANY_SIZE.span:
+        return touch_segment(state, first, last, start, None, touched)
+    return touch_segment(state, first, last, start, sizes, touched)
+
+
+@jit
+def touch_segment(state: Any, first: int, last: int, start: int, sizes: Sizes | None, touched: int) -> int:
     window = window_of(state)
     pool = index_of(state).pool
     probe = probe_of(state)
@@ -182,7 +204,7 @@ def scan_lists(
         if q > 0:
             if (probe.list_order[uint64(q)] >> 32) > _SHORT:
                 start = worth_from(state, window, stock, length, position)
-                sizes = sizes_reaching(state, length, length - position, threshold)
+                sizes = sizes_reaching(state, length, length - position, threshold) if q < FIRST_LISTS else ANY_SIZE
             elif upper_bound(state, length, position) <= threshold:
                 start = state.next
             if start >= state.next:

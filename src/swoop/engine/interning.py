@@ -26,7 +26,9 @@ class Interning(Arrays):
     """The part of an engine that gives tokens their numbers."""
 
     def _start_vocabulary(self) -> None:
-        self._resize("missed", BLOCK)
+        self._resize("block_hashes", 2 * BLOCK)
+        self._resize("block_empty", BLOCK)
+        self._resize("block_others", BLOCK)
         self._numbers = np.empty(0, np.int32)  # of the tokens of a batch
         self._wanted = LEAST_TABLE
         self._asked = 0  # tokens for which there is to be room
@@ -130,7 +132,7 @@ class Interning(Arrays):
             self._numbers = np.empty(len(tokens) + len(tokens) // 8, np.int32)
         numbers = self._numbers[: len(tokens)]
         if tokens.kinds is None:
-            self._make_token_room(max(least, min(len(tokens), ROOM)), text_bytes)
+            self._make_token_room(min(len(tokens), max(least, ROOM) + BLOCK), text_bytes)
             self._replace("batch_tokens", numbers)
             done = self._intern_part(tokens)
             self._replace("batch_tokens", numbers[:done])

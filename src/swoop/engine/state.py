@@ -83,7 +83,9 @@ ARRAYS: dict[str, np.dtype[Any]] = {
     "free_tokens": np.dtype("i4"),
     "texts": np.dtype("u1"),
     "free_texts": np.dtype("i8"),
-    "missed": np.dtype("i4"),
+    "block_hashes": np.dtype("i8"),
+    "block_empty": np.dtype("i4"),
+    "block_others": np.dtype("i4"),
     # window
     "ring": RING,
     "tally": TALLY,

@@ -84,9 +84,10 @@ def hash_text(texts: Any, start: int, end: int, kind: int, seed: int) -> int:
 
 
 @jit
-def has_room(state: Any) -> bool:
-    """Whether one more token can be entered into the table and given a number."""
-    return state.entries < state.most_entries and (state.free_token_count > 0 or state.tokens < state.token_key_size)
+def has_room(state: Any, tokens: int) -> bool:
+    """Whether so many more tokens can be entered into the table and given numbers."""
+    free = state.free_token_count + state.token_key_size - state.tokens
+    return state.entries + tokens <= state.most_entries and tokens <= free
 
 
 @jit
@@ -161,17 +162,22 @@ def place_of_text(
 
 @jit
 def number_of_integer(state: Any, vocabulary: Vocabulary, hashed: int, token: int) -> int:
-    """The number of an integer, a new one if it has none; -1 if there is no room for that."""
+    """The number of an integer, a new one if it has none. There must be room for that."""
     table, former = vocabulary.table, vocabulary.former
     place = place_of_integer(table, vocabulary, hashed, token, NUMBER)
     found = number_at(table, place)
     if found < 0 and former.size > 0:
         found = number_at(former, place_of_integer(former, vocabulary, hashed, token, state.unsettled))
-    if found < 0 and has_room(state):
-        found = new_number(state, vocabulary)
-        vocabulary.token_key[found] = token
-        enter(state, table, place, hashed, found)
-    return found
+    return found if found >= 0 else enter_integer(state, vocabulary, place, hashed, token)
+
+
+@jit
+def enter_integer(state: Any, vocabulary: Vocabulary, place: int, hashed: int, token: int) -> int:
+    """Give a new integer a number."""
+    number = new_number(state, vocabulary)
+    vocabulary.token_key[uint64(number)] = token
+    enter(state, vocabulary.table, place, hashed, number)
+    return number
 
 
 @kernel
@@ -196,40 +202,67 @@ def intern_one_by_one(state: Any, vocabulary: Vocabulary, keys: Any, numbers: An
         prefetch(table, hash_integer(keys[uint64(min(p + _AHEAD, last))], seed) & mask)
         near = hash_integer(keys[uint64(min(p + _NEAR, last))], seed)
         prefetch(vocabulary.token_key, number_at(table, near & mask))
-        token = keys[uint64(p)]
-        found = number_of_integer(state, vocabulary, hash_integer(token, seed), token)
-        if found < 0:
+        if not has_room(state, 1):
             return p
-        numbers[uint64(p)] = found
+        token = keys[uint64(p)]
+        numbers[uint64(p)] = number_of_integer(state, vocabulary, hash_integer(token, seed), token)
     return int64(keys.size)
 
 
 @jit
+def kept_hash(hashes: Any, p: int) -> int:
+    return int64(hashes[uint64(p & int64(hashes.size - 1))])
+
+
+@jit
+def hash_ahead(state: Any, table: Any, hashes: Any, keys: Any, p: int) -> None:
+    """Keep the hash of the token at position p, and ask for its first place."""
+    hashed = hash_integer(keys[uint64(p)], state.seed)
+    hashes[uint64(p & int64(hashes.size - 1))] = hashed
+    prefetch(table, hashed & int64(table.size - 1))
+
+
+@jit
 def intern_in_blocks(state: Any, vocabulary: Vocabulary, keys: Any, numbers: Any) -> int:
-    """Some tokens at a time: first all are looked for in the first place, which takes no branch that cannot be predicted; then
-    those that were missed there, and wide ones, are looked for elsewhere.
+    """Some tokens at a time: first all are looked for in the first place, which takes no branch that cannot be predicted. Then
+    those whose first place was empty are entered there, and those that found another token there are looked for elsewhere.
     """
     table = vocabulary.table
     mask = int64(table.size - 1)
-    seed = state.seed
-    missed = array_at(state.missed, state.missed_size, np.int32)
-    last = int64(keys.size) - 1
-    for start in range(0, keys.size, missed.size):
-        misses = 0
-        for p in range(start, min(start + int64(missed.size), int64(keys.size))):
-            prefetch(table, hash_integer(keys[uint64(min(p + _AHEAD, last))], seed) & mask)
-            hashed = hash_integer(keys[uint64(p)], seed)
-            number = (table[uint64(hashed & mask)] ^ (hashed & ~NUMBER)) - 1
+    hashes = array_at(state.block_hashes, state.block_hashes_size, np.int64)
+    empty = array_at(state.block_empty, state.block_empty_size, np.int32)
+    others = array_at(state.block_others, state.block_others_size, np.int32)
+    block, last = int64(empty.size), int64(keys.size) - 1
+    for p in range(min(_AHEAD, int64(keys.size))):
+        hash_ahead(state, table, hashes, keys, p)
+    for start in range(0, keys.size, block):
+        end = min(start + block, int64(keys.size))
+        if not has_room(state, end - start):
+            return start
+        empty_count = other_count = 0
+        for p in range(start, end):
+            hash_ahead(state, table, hashes, keys, min(p + _AHEAD, last))
+            hashed = kept_hash(hashes, p)
+            entry = table[uint64(hashed & mask)]
+            number = (entry ^ (hashed & ~NUMBER)) - 1
             numbers[uint64(p)] = number
-            missed[uint64(misses)] = p
-            misses += 1 if uint64(number | (hashed & _WIDE)) >= uint64(NUMBER) else 0
-        for m in range(misses):
-            p = int64(missed[uint64(m)])
-            token = keys[uint64(p)]
-            found = number_of_integer(state, vocabulary, hash_integer(token, seed), token)
-            if found < 0:
-                return p
-            numbers[uint64(p)] = found
+            empty[uint64(empty_count)] = p
+            others[uint64(other_count)] = p
+            is_empty = 1 if entry == 0 else 0
+            is_found = uint64(number | (hashed & _WIDE)) < uint64(NUMBER)
+            empty_count += is_empty
+            other_count += (0 if is_found else 1) - is_empty
+        for e in range(empty_count):
+            p = int64(empty[uint64(e)])
+            hashed, token = kept_hash(hashes, p), keys[uint64(p)]
+            place = hashed & mask
+            if table[uint64(place)] == 0 and vocabulary.former.size == 0:
+                numbers[uint64(p)] = enter_integer(state, vocabulary, place, hashed, token)
+            else:
+                numbers[uint64(p)] = number_of_integer(state, vocabulary, hashed, token)
+        for o in range(other_count):
+            p = int64(others[uint64(o)])
+            numbers[uint64(p)] = number_of_integer(state, vocabulary, kept_hash(hashes, p), keys[uint64(p)])
     return int64(keys.size)
 
 
@@ -253,7 +286,7 @@ def intern_texts(memory: Any) -> int:
                 place_then = place_of_text(former, vocabulary, hashed, given, start, end, kind, state.unsettled)
                 found = number_at(former, place_then)
             if found < 0:
-                if not has_room(state) or state.texts_end + room_of(end - start) > state.texts_size:
+                if not has_room(state, 1) or state.texts_end + room_of(end - start) > state.texts_size:
                     return p
                 found = new_number(state, vocabulary)
                 vocabulary.token_key[found] = hashed
