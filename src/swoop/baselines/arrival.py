@@ -54,7 +54,7 @@ def insert_set(state: Any, time: int, side: int, tokens: Any, first: int, length
     code = enter_set(state, window, index, probe, time, side, tokens, first, length)
     if code != DONE:
         return code
-    if window.tally[place(window, state.next)].length > 0 and state.oldest < state.next:
+    if window.tally[place(window, state.next)] > 0 and state.oldest < state.next:
         insert_candidates(state, window, index, stock, probe, tokens, first, side)
     has_arrived(state, window)
     return DONE
@@ -86,7 +86,7 @@ def insert_candidates(
 ) -> None:
     numbers = stock.numbers[0]
     at = place(window, state.next)
-    length, signature = int64(window.tally[at].length), window.ring[at].signature
+    length, signature = window.tally[at], window.ring[at].signature
     other_side = state.streams - 1 - side
     if state.algorithm == NOINCREMENT:
         touched = scan_lists(state, window, index, stock, probe, tokens, first, length, other_side)
@@ -120,7 +120,7 @@ def compare_with_all(state: Any, window: Window, stock: Stock, probe: Probe, len
             continue
         state.pre_candidates += 1
         state.verified += 1
-        record, size = window.ring[at], int64(window.tally[at].length)
+        record, size = window.ring[at], window.tally[at]
         overlap = overlap_with_marked(probe.membership, window.arena, record.start & arena_mask, size, 1)
         if overlap <= 0:
             continue

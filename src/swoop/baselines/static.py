@@ -135,7 +135,7 @@ def join_window(state: Any, window: Window) -> int:
     for number in range(state.oldest, state.next):
         at = place(window, number)
         first = window.ring[at].start & int64(window.arena.size - 1)
-        for p in range(first, first + window.tally[at].length):
+        for p in range(first, first + window.tally[at]):
             posts.heads[window.arena[p]] = 0
     if code == DONE:
         state.horizon = state.oldest
@@ -157,7 +157,7 @@ def process_events(state: Any, window: Window, stock: Stock, events: Events, pos
     membership = probe_of(state).membership
     pending = posted = met_count = 0
     for number in range(state.oldest, state.next):
-        length = int64(window.tally[place(window, number)].length)
+        length = window.tally[place(window, number)]
         if length > 0:
             pending = push(events, pending, upper_bound(state, length, 0), number, 0)
     while pending > 0:
@@ -166,7 +166,7 @@ def process_events(state: Any, window: Window, stock: Stock, events: Events, pos
         if best <= numbers.threshold or (numbers.size == state.k and best < stock.pairs[state.k - 1].key):
             break
         at = place(window, number)
-        length = int64(window.tally[at].length)
+        length = window.tally[at]
         first = window.ring[at].start & arena_mask
         token = int64(window.arena[first + position])
         rest = length - position
@@ -179,7 +179,7 @@ def process_events(state: Any, window: Window, stock: Stock, events: Events, pos
             other_at = place(window, other)
             if state.streams == 2 and window.side[at] == window.side[other_at]:
                 continue
-            size = int64(window.tally[other_at].length)
+            size = window.tally[other_at]
             most = min(rest, size - other_position)
             best = key(state, length, size, most)
             if best <= numbers.threshold or (numbers.size == state.k and best < stock.pairs[state.k - 1].key):

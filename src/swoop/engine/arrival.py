@@ -196,7 +196,7 @@ def give_up(memory: Any) -> None:
     if state.stage >= FILL_SPARE:
         window = window_of(state)
         batch, i = batch_of(state), state.batch_at
-        length = int64(window.tally[place(window, state.next)].length)
+        length = window.tally[place(window, state.next)]
         leave_lists(state, index_of(state), batch.tokens, first_of(batch, i), length, side_of(batch, i))
         leave_group(state, window)
     if state.stage == FILL_STOCK:
@@ -234,7 +234,7 @@ def insert_set(
         if code != DONE:
             return code
         state.stage = FILL_SPARE
-    if window.tally[place(window, state.next)].length > 0 and state.oldest < state.next:
+    if window.tally[place(window, state.next)] > 0 and state.oldest < state.next:
         if state.stage == FILL_SPARE and state.completing:
             code = insert_candidates(state, first, state.streams - 1 - side)
             if code != DONE:
@@ -254,7 +254,7 @@ def insert_candidates(state: Any, first: int, side: int) -> int:
     stay_apart()
     window = window_of(state)
     at = place(window, state.next)
-    length, signature = int64(window.tally[at].length), window.ring[at].signature
+    length, signature = window.tally[at], window.ring[at].signature
     index = index_of(state)
     probe = probe_of(state)
     is_spare = state.stage == FILL_SPARE

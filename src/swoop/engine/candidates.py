@@ -34,7 +34,7 @@ from swoop.engine.rank import (
 )
 from swoop.engine.sorting import bring_smallest, sort
 from swoop.engine.stock import Stock, at_least, ending_before, write_pair
-from swoop.engine.window import Window, place, window_of
+from swoop.engine.window import MET, Window, place, take_tally, window_of
 
 _LOW = (1 << 32) - 1
 SIZES_KNOWN = 64  # sets of fewer tokens have their crops remembered
@@ -113,14 +113,17 @@ def count_below(values: Any, size: int, limit: int) -> int:
 @jit
 def touch(window: Window, probe: Probe, number: int, sizes: Sizes | None, touched: int) -> int:
     """Count a set, unless it is met for the first time and its size tells that it was met too late to be relevant."""
-    tally = window.tally[place(window, number)]
-    seen = tally.seen
-    counts = 1
-    if sizes is not None:
-        counts = (1 if seen > 0 else 0) | (1 if is_among(sizes, int64(tally.length)) else 0)
-    tally.seen = seen + counts
+    at = place(window, number)
+    tally = window.tally[at]
+    if sizes is None:
+        is_first = 1 if tally < MET else 0
+        counts = 1
+    else:
+        is_first = 1 if is_among(sizes, tally) else 0  # the tally of a set that was met is no size
+        counts = is_first + (1 if tally >= MET else 0)
+    window.tally[at] = tally + counts * MET
     probe.touched[uint64(touched)] = number
-    return touched + (counts if seen == 0 else 0)
+    return touched + is_first
 
 
 @jit
@@ -268,9 +271,7 @@ def find_candidates(
     count = 0
     for t in range(touched):
         number = int64(probe.touched[uint64(t)])
-        tally = window.tally[place(window, number)]
-        overlap, size = int64(tally.seen), int64(tally.length)
-        tally.seen = 0
+        overlap, size = take_tally(window, number)
         while visited < length and probe.list_from[uint64(visited)] <= number:
             visited += 1
         while visited > 0 and probe.list_from[uint64(visited - 1)] > number:
@@ -318,4 +319,4 @@ def find_candidates(
 def forget(window: Window, probe: Probe, touched: int) -> None:
     """Undo the counts of a scan whose candidates will be looked for again."""
     for t in range(touched):
-        window.tally[place(window, probe.touched[t])].seen = 0
+        take_tally(window, probe.touched[t])

@@ -10,6 +10,7 @@ import numpy as np
 
 from swoop.engine.index import SMALLEST_SEGMENT
 from swoop.engine.vocabulary import NUMBER
+from swoop.engine.window import MET
 from swoop.similarity import COSINE, DICE, HAMMING, JACCARD, OVERLAP
 
 if TYPE_CHECKING:
@@ -45,7 +46,7 @@ def _check_window(engine: Engine) -> dict[int, list[int]]:
         else:
             assert ring["group"][place] == 0
         assert times[number] >= times.get(number - 1, times[number]), "times fall"
-    assert not tally["seen"].any(), "counts of a scan are left"
+    assert (tally < MET).all(), "counts of a scan are left"
     assert not arrays["membership"].any(), "marks of a set are left"
     return sets
 

@@ -341,7 +341,7 @@ class Engine(Interning):
         ring, arena = self._arrays["ring"], self._arrays["arena"]
         at = number & (ring.size - 1)
         start = int(ring["start"][at]) & (arena.size - 1)
-        return arena[start : start + int(self._arrays["tally"]["length"][at])]
+        return arena[start : start + int(self._arrays["tally"][at])]
 
     def _tokens(self, numbers: np.ndarray) -> Tokens:
         """The tokens with the given numbers."""
@@ -365,7 +365,7 @@ class Engine(Interning):
         numbers = np.arange(int(state["oldest"]), int(state["next"]))
         places = numbers & (ring.size - 1)
         offsets = np.zeros(len(numbers) + 1, np.int64)
-        np.cumsum(self._arrays["tally"]["length"][places], out=offsets[1:])
+        np.cumsum(self._arrays["tally"][places], out=offsets[1:])
         flat = [self._numbers_of(number) for number in numbers.tolist()]
         return Contents(
             self.oldest,

@@ -36,7 +36,7 @@ from swoop.engine.rank import ANY_SIZE, key, min_overlap, remainder, sizes_reach
 from swoop.engine.sorting import sort
 from swoop.engine.state import DONE, GROW_SPARE, GROW_SPARE_PENDING
 from swoop.engine.stock import Stock, at_least, copy_pair, ending_before, settle, spare_of, stock_of, write_pair
-from swoop.engine.window import Window, place, window_of
+from swoop.engine.window import Window, place, take_tally, window_of
 from swoop.similarity import COSINE
 
 _LOW = (1 << 32) - 1
@@ -118,7 +118,7 @@ def complete_one(state: Any, window: Window, index: Index, spare: Stock, probe: 
     numbers = spare.numbers[0]
     older = numbers.first - 1
     record = window.ring[place(window, older)]
-    length = int64(window.tally[place(window, older)].length)
+    length = window.tally[place(window, older)]
     group = int64(record.group)
     bound, bound_remainder, ties = numbers.threshold, np.inf, False
     if numbers.size >= state.k:
@@ -157,7 +157,7 @@ def prefetch_lists_of(state: Any, window: Window, index: Index, number: int) -> 
     at = place(window, max(number, state.oldest))
     first = window.ring[at].start & int64(window.arena.size - 1)
     side = state.streams - 1 - int64(window.side[at])
-    for p in range(min(NEAR, int64(window.tally[at].length))):
+    for p in range(min(NEAR, window.tally[at])):
         prefetch(index.slots, list_of(state, window.arena[uint64(first + p)], side))
 
 
@@ -245,9 +245,7 @@ def find_newer(
     count = 0
     for t in range(touched):
         number = int64(probe.touched[uint64(t)])
-        tally = window.tally[place(window, number)]
-        overlap, size = int64(tally.seen), int64(tally.length)
-        tally.seen = 0
+        overlap, size = take_tally(window, number)
         if visited < length:
             most = min(overlap + length - visited, size)
             if key(state, length, size, most) <= below:

@@ -39,7 +39,6 @@ RING = np.dtype([("time", "i8"), ("signature", "i8"), ("start", "i8"), ("group",
 """A set in the window. ``start``: of its tokens in the arena. ``group``: arrival number of the first set with the same time;
 pairs whose older sets share a group end together, so groups stand for end times. The first set of a group knows its last."""
 
-TALLY = np.dtype([("seen", "i4"), ("length", "i4")], align=True)
 """What the scan of the lists needs of a set in the window: how often it was seen, and its number of tokens."""
 
 SLOT = np.dtype([("newest", "i4"), ("size", "i4"), ("rest", "i4"), ("capacity", "i4")], align=True)
@@ -88,7 +87,7 @@ ARRAYS: dict[str, np.dtype[Any]] = {
     "block_others": np.dtype("i4"),
     # window
     "ring": RING,
-    "tally": TALLY,
+    "tally": np.dtype("i8"),
     "side": np.dtype("i1"),
     "arena": np.dtype("i4"),
     # index

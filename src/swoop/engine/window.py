@@ -11,13 +11,16 @@ from typing import Any, NamedTuple
 import numpy as np
 
 from swoop.engine._jit import array_at, int64, jit, kernel, uint64
-from swoop.engine.state import RING, TALLY, state_of
+from swoop.engine.state import RING, state_of
 
 _SMALLEST_RING = 1 << 12
 _SMALLEST_ARENA = 1 << 16
+MET = 1 << 32
 
 
 class Window(NamedTuple):
+    """The tally of a set is its size. While lists are scanned, ``MET`` is added each time the set is met."""
+
     ring: Any
     tally: Any
     side: Any
@@ -28,7 +31,7 @@ class Window(NamedTuple):
 def window_of(state: Any) -> Window:
     return Window(
         array_at(state.ring, state.ring_size, RING),
-        array_at(state.tally, state.tally_size, TALLY),
+        array_at(state.tally, state.tally_size, np.int64),
         array_at(state.side, state.side_size, np.int8),
         array_at(state.arena, state.arena_size, np.int32),
     )
@@ -38,6 +41,16 @@ def window_of(state: Any) -> Window:
 def place(window: Window, number: int) -> int:
     """Where the set with the given arrival number is in the ring. Unsigned, which spares a check for negative indices."""
     return uint64(number & int64(window.ring.size - 1))
+
+
+@jit
+def take_tally(window: Window, number: int) -> tuple[int, int]:
+    """How often a set was met, and its size. A new scan can begin."""
+    at = place(window, number)
+    tally = window.tally[at]
+    size = tally & (MET - 1)
+    window.tally[at] = size
+    return tally >> 32, size
 
 
 @jit
@@ -79,7 +92,7 @@ def write_set(state: Any, window: Window, time: int, side: int, signature: int, 
     record.start = start
     record.group = group
     window.ring[place(window, group)].group_last = state.next
-    window.tally[place(window, state.next)].length = length
+    window.tally[place(window, state.next)] = length
     window.side[place(window, state.next)] = side
 
 
@@ -94,7 +107,7 @@ def leave_group(state: Any, window: Window) -> None:
 def has_arrived(state: Any, window: Window) -> None:
     """The set that was described is in the window now."""
     at = place(window, state.next)
-    state.arena_end = window.ring[at].start + window.tally[at].length
+    state.arena_end = window.ring[at].start + window.tally[at]
     state.next += 1
 
 
@@ -132,8 +145,8 @@ def move_sets(memory: Any, ring: Any, tally: Any, side: Any, arena: Any) -> None
         new.start = end
         new.group = old.group
         new.group_last = old.group_last
-        length = window.tally[source].length
-        tally[target].length = length
+        length = window.tally[source]
+        tally[target] = length
         side[target] = window.side[source]
         at = old.start & int64(window.arena.size - 1)
         for p in range(length):
