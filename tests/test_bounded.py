@@ -73,6 +73,33 @@ def test_single_insertions_shrink_too() -> None:
     join._check()
 
 
+@pytest.mark.parametrize("texts", [False, True])
+@pytest.mark.parametrize("two_streams", [False, True])
+def test_a_window_that_shrinks_in_the_middle_of_a_bulk(two_streams: bool, texts: bool, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr("swoop.engine.engine.CHUNK_TOKENS", 1024)
+    shrink, shrunk = Engine.shrink, []
+    monkeypatch.setattr(Engine, "shrink", lambda engine: (shrink(engine), shrunk.append(engine.arrivals)))
+    times = np.repeat(np.arange(1200), np.where(np.arange(1200) % 400 < 2, 5000, 5))  # two bursts, and silence after each
+    chance = np.random.default_rng(4)
+    tokens: list[Any] = (chance.random((len(times), 5)) ** 3 * 5000).astype(int).tolist()
+    if texts:
+        tokens = [[str(token) for token in row] for row in tokens]
+    bulk: dict[str, Any] = {"tokens": tokens, "time": times}
+    if two_streams:
+        bulk["side"] = chance.choice(["left", "right"], len(times)).tolist()
+    options: dict[str, Any] = {"stream": "side"} if two_streams else {}
+    join = swoop.TopKJoin(k=20, window=100, two_streams=two_streams)
+    join.insert_many(bulk, **options)
+    assert len(shrunk) >= 3
+    assert len(times) > max(shrunk)
+    expected = swoop.TopKJoin(k=20, window=100, two_streams=two_streams, algorithm="swoop-minimal")
+    for row in range(0, len(times), 500):
+        expected.insert_many({name: column[row : row + 500] for name, column in bulk.items()}, **options)
+    assert join.topk() == expected.topk()
+    assert join.stats.window_size == expected.stats.window_size == 500
+    join._check()
+
+
 def test_arrival_numbers_are_rebased() -> None:
     """The numbers in the arrays are counted from a new base again and again; results stay the same."""
     times, offsets, tokens = stream(30_000)

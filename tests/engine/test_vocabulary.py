@@ -24,9 +24,10 @@ def pace(request: pytest.FixtureRequest, monkeypatch: pytest.MonkeyPatch) -> int
         (interning, "LEAST_STEPS", 2),
         (interning, "LEAST_CLEARED", 8),
         (interning, "ROOM", 4),
+        (interning, "BLOCK", 64),
         (interning, "PACE", request.param),
         (engine, "SPARE_TOKENS", 4),
-        (engine, "CHUNK_TOKENS", 64),
+        (engine, "CHUNK_TOKENS", 256),
     ):
         monkeypatch.setattr(module, name, value)
     return int(request.param)

@@ -18,7 +18,7 @@ LEAST_TABLE = 1 << 10  # places of the smallest table
 LEAST_STEPS = 1 << 15  # numbers that are gone through at a time, at least;
 PACE = 16  # and so many for each token that may come
 LEAST_CLEARED = 1 << 17  # places of the next table that are cleared at a time, at least
-BLOCK = 256  # tokens that are looked for at a time
+BLOCK = 256  # tokens that are looked for at a time: a power of two, and no fewer than memory is asked for ahead
 ROOM = 1 << 14  # tokens for which there is room before a batch
 
 
