@@ -71,20 +71,27 @@ def test_with_and_without_a_floor(seed: int, monkeypatch: pytest.MonkeyPatch) ->
 
 
 def test_completions_happen_at_once_and_spread_over_arrivals(monkeypatch: pytest.MonkeyPatch) -> None:
-    """That the stress is stress: floors are lowered, and the spare stock is at work."""
+    """That the stress is stress: floors are lowered, the spare stock is at work, and what it expects comes true or does not."""
     monkeypatch.setattr(engine, "PART", 1)
-    lowered = spread = 0
+    lowered = spread = held = mistaken = 0
     for seed in range(6):
         join = swoop.TopKJoin(3, 20_000)
-        floor = None
+        state = join._engine._state
+        floor, expects = None, False
         for record in stream(seed, 1500, 100):
             join.insert(record.tokens, record.time)
+            expected = expects
+            expects = bool(state["completing"] and join._engine._arrays["spare"]["threshold"][0] > state["lowest"])
+            held += expected and not state["completing"]
+            mistaken += expected and not expects and state["completing"]
             now = join._engine.floor
             lowered += floor is not None and (now is None or now < floor)
             floor = now
-            spread += bool(join._engine._state["completing"])
+            spread += bool(state["completing"])
     assert lowered > 8
     assert spread > 20
+    assert held > 3
+    assert mistaken > 1
 
 
 def test_an_unbounded_window_has_the_kth_similarity_as_its_floor() -> None:

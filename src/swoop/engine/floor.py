@@ -10,6 +10,9 @@ as long as it holds k pairs or there is no floor.
 - *Completion.* Before fewer than k pairs are left, the stock is made anew for a lower floor: with each valid set, from the
   newest to the oldest, as the older set of pairs. All pairs found so far end no earlier, so one number bounds what matters: the
   similarity of the k-th of them.
+- *The expected floor.* Until a completion has found k pairs, it would look at all, down to the least similar. So it begins with
+  a floor somewhat below the one to be replaced. If fewer than k pairs reach that among the newer 3/4 of the sets, it begins
+  anew, without.
 - *The spare stock.* A completion is spread over the arrivals before it is needed. It fills a spare stock; sets that arrive
   meanwhile are joined with the part that is covered already, too. When all sets are covered, the spare stock takes over.
 """
@@ -42,6 +45,7 @@ from swoop.similarity import COSINE
 _LOW = (1 << 32) - 1
 EARLY = 16  # a completion begins when this part of the outlook is left,
 AHEAD = 0.8  # and is to end within this part of the time that is left
+EXPECTED = 0.85  # of the floor is expected to be below the next one
 CHOICE = 4  # of so many times the lists that are needed, the shortest are taken
 NEAR, SETS_AHEAD = 16, 2  # how many tokens and sets ahead memory is asked for
 
@@ -102,12 +106,12 @@ def is_short(state: Any, stock: Stock) -> bool:
 
 
 @jit
-def begin_completion(state: Any, spare: Stock) -> None:
+def begin_completion(state: Any, spare: Stock, threshold: float) -> None:
     numbers = spare.numbers[0]
     numbers.size = 0
     numbers.pending = 0
     numbers.first = state.next
-    numbers.threshold = state.lowest
+    numbers.threshold = max(threshold, state.lowest)
     numbers.version += 1
     state.completing = 1
 
@@ -326,9 +330,21 @@ def part_of_completion(state: Any, window: Window, stock: Stock, spare: Stock) -
             left = time_left(state, window, stock)
         if left >= state.outlook // EARLY:
             return 0
-        begin_completion(state, spare)
+        begin_completion(state, spare, numbers.threshold - (1.0 - EXPECTED) * abs(numbers.threshold))
     arrivals = AHEAD * left * ((state.next - state.oldest) / state.duration)
     return max(int64((spare.numbers[0].first - state.oldest) / max(arrivals, 1.0)) + 1, state.part)
+
+
+@jit
+def is_mistaken(state: Any, spare: Stock) -> bool:
+    """Whether a completion expected too much: 3/4 of the sets are covered, and fewer than k pairs reach the expected floor."""
+    numbers = spare.numbers[0]
+    if numbers.threshold <= state.lowest or 4 * numbers.first > 3 * state.oldest + state.next:
+        return False
+    if numbers.size + numbers.pending >= state.k and numbers.first > state.oldest:
+        return False
+    settle(spare, state.k, state.oldest)
+    return is_short(state, spare)
 
 
 @apart
@@ -340,8 +356,12 @@ def complete(state: Any) -> int:
     spare = spare_of(state)
     probe = probe_of(state)
     if not state.completing:
-        begin_completion(state, spare)
-    while spare.numbers[0].first > state.oldest:
+        begin_completion(state, spare, state.lowest)
+    while True:
+        if is_mistaken(state, spare):
+            begin_completion(state, spare, state.lowest)
+        if spare.numbers[0].first <= state.oldest:
+            break
         if state.steps == 0:
             return DONE
         code = complete_one(state, window, index, spare, probe)
