@@ -244,7 +244,7 @@ def latency(arguments: argparse.Namespace) -> list[str]:
     say("pauses when similarity collapses")
     large = load("tweet", 4 * arguments.sets, arguments)
     full = len(large) * 5 // 6
-    pauses = np.sort(measure.pauses(large, full))
+    pauses = np.sort(measure.pauses(large, full, arguments.rounds))
     return [
         "",
         "## One set at a time, strings, start",
