@@ -64,7 +64,7 @@ def _queue(processing: np.ndarray, stream: str, source: str, sets: int, window: 
     arrivals = np.arange(len(processing)) * (processing.mean() / LOAD)
     done = np.cumsum(processing)
     finished = done + np.maximum.accumulate(arrivals - done + processing)  # work starts at an arrival or when the last is done
-    waits = finished - arrivals
+    waits = np.maximum(finished - arrivals, processing)  # the difference is rounded, and nobody is done sooner than that
     queue = np.arange(1, len(processing) + 1) - np.searchsorted(finished, arrivals, side="right")
     median, p99, p999 = np.quantile(waits, [0.5, 0.99, 0.999]).tolist()
     return Latency(
