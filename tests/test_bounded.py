@@ -79,7 +79,7 @@ def test_a_window_that_shrinks_in_the_middle_of_a_bulk(two_streams: bool, texts:
     monkeypatch.setattr("swoop.engine.engine.CHUNK_TOKENS", 1024)
     shrink, shrunk = Engine.shrink, []
     monkeypatch.setattr(Engine, "shrink", lambda engine: (shrink(engine), shrunk.append(engine.arrivals)))
-    times = np.repeat(np.arange(1200), np.where(np.arange(1200) % 400 < 2, 5000, 5))  # two bursts, and silence after each
+    times = np.repeat(np.arange(1200), np.where(np.arange(1200) % 400 < 2, 5000, 5))  # three bursts, and few sets after each
     chance = np.random.default_rng(4)
     tokens: list[Any] = (chance.random((len(times), 5)) ** 3 * 5000).astype(int).tolist()
     if texts:

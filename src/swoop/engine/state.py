@@ -39,8 +39,6 @@ RING = np.dtype([("time", "i8"), ("signature", "i8"), ("start", "i8"), ("group",
 """A set in the window. ``start``: of its tokens in the arena. ``group``: arrival number of the first set with the same time;
 pairs whose older sets share a group end together, so groups stand for end times. The first set of a group knows its last."""
 
-"""What the scan of the lists needs of a set in the window: how often it was seen, and its number of tokens."""
-
 SLOT = np.dtype([("newest", "i4"), ("size", "i4"), ("rest", "i4"), ("capacity", "i4")], align=True)
 """The list of a token: its newest set, its length, then (capacity 0) the second newest or (else) where its segment starts."""
 
