@@ -16,7 +16,7 @@ def test_rates_with_a_peer(tmp_path: Path) -> None:
     peer = tmp_path / "peer"
     peer.write_text('#!/bin/sh\necho \'{"sets_per_cpu_s": 10.0, "rss_peak_mb": 1.5}\'\n')
     peer.chmod(stat.S_IRWXU)
-    (rate,) = measure.rates(generate("flickr", 500), [50], 3, 1, str(peer), tmp_path)
+    (rate,) = measure.rates(generate("flickr", 500), [50], 3, 1, 0.0, str(peer), tmp_path)
     assert rate.peer == 10.0
     assert rate.swoop > 0
     assert rate.memory_per_set > 0
@@ -26,7 +26,7 @@ def test_the_report(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(measure, "start_times", lambda: (1.0, 0.5))
     out = tmp_path / "docs" / "report.md"
     out.parent.mkdir()
-    sizes = ["--sets", "3000", "--large-k-sets", "3000", "--rounds", "1", "--spark-rows", "0"]
+    sizes = ["--sets", "3000", "--large-k-sets", "3000", "--rounds", "1", "--seconds", "0", "--spark-rows", "0"]
     monkeypatch.setattr("sys.argv", ["bench", "performance", *sizes, "--out", str(out)])
     bench.main()
     text = out.read_text()

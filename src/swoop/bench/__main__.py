@@ -39,9 +39,10 @@ Made by `swoop bench performance`; do not edit by hand.
 
 Commit {commit}, {machine}. One core.
 
-Rates are sets per second of CPU time, best of {rounds} rounds, from an Arrow table with integer tokens to the final top-k:
-reading the table, the vocabulary and everything else included. The streams are synthetic, shaped like those of the paper
-(`swoop.bench.streams`). "Without a floor" is `algorithm="swoop-minimal"`, the paper's own stock (see [The floor](floor.md)).
+Rates are sets per second of CPU time, from an Arrow table with integer tokens to the final top-k: reading the table, the
+vocabulary and everything else included. Each is the best of {rounds} rounds, or of as many as begin within {seconds:g}
+seconds. The streams are synthetic, shaped like those of the paper (`swoop.bench.streams`). "Without a floor" is
+`algorithm="swoop-minimal"`, the paper's own stock (see [The floor](floor.md)).
 
 The peer is the paper's algorithm as published, in C++ (Boost multi-index, linked lists), run in turns with Swoop on the same
 streams; its rates leave out loading. `swoop bench performance --peer PROGRAM` runs any program that takes
@@ -80,6 +81,7 @@ def main(given: list[str] | None = None) -> None:
     performance.add_argument("--sets", type=int, default=300_000, help="sets per stream (enron: a fifteenth)")
     performance.add_argument("--large-k-sets", type=int, default=100_000, help="sets per stream at k = 1000 (enron: a fifth)")
     performance.add_argument("--rounds", type=int, default=3, help="rounds, of which the best counts")
+    performance.add_argument("--seconds", type=float, default=10.0, help="short runs have more rounds, for so long")
     performance.add_argument("--peer", help="a program that runs the paper's algorithm on a saved stream and prints JSON")
     performance.add_argument("--streams", type=Path, help="a folder of saved streams to use instead of generated ones")
     performance.add_argument("--more", type=Path, action="append", help="a further saved stream; may be repeated")
@@ -180,7 +182,7 @@ def rates(
     lines = []
     alone = k > 1000
     peer = None if alone else arguments.peer
-    for r in measure.rates(stream, windows, k, arguments.rounds, peer, folder, minimal=not alone):
+    for r in measure.rates(stream, windows, k, arguments.rounds, arguments.seconds, peer, folder, minimal=not alone):
         seen.append(r)
         cells = [r.stream, f"{r.sets:,}", f"{r.window:,}", f"{r.swoop:,.0f}"]
         for other in (r.minimal, r.peer):
@@ -203,7 +205,9 @@ def draw(seen: list[measure.Rate], path: Path) -> None:
 def header(arguments: argparse.Namespace) -> list[str]:
     model = next((line.split(":")[1].strip() for line in _cpuinfo() if line.startswith("model name")), platform.processor())
     machine = f"{model}, Python {platform.python_version()}, Numba {numba.__version__}, NumPy {np.__version__}"
-    return HEADER.format(commit=commit() or "unknown", machine=machine, rounds=arguments.rounds).splitlines()
+    return HEADER.format(
+        commit=commit() or "unknown", machine=machine, rounds=arguments.rounds, seconds=arguments.seconds
+    ).splitlines()
 
 
 def _cpuinfo() -> list[str]:

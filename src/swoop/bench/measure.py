@@ -60,9 +60,16 @@ def run_peer(program: str, path: Path, duration: int, k: int) -> tuple[float, fl
 
 
 def rates(
-    stream: Stream, windows: list[int], k: int, rounds: int, peer: str | None, folder: Path, minimal: bool = True
+    stream: Stream,
+    windows: list[int],
+    k: int,
+    rounds: int,
+    seconds: float,
+    peer: str | None,
+    folder: Path,
+    minimal: bool = True,
 ) -> Iterator[Rate]:
-    """The rate for each average window size."""
+    """The rate for each average window size. Short runs have more rounds, as many as begin within the seconds."""
     table = as_table(stream)
     path = folder / f"{stream.name}-{len(stream)}.bin"
     if peer and not path.exists():
@@ -71,7 +78,9 @@ def rates(
         duration = stream.window_for(window)
         best = dict.fromkeys(("swoop", "minimal", "peer"), 0.0)
         memory, peer_memory = 0.0, None
-        for _ in range(rounds):
+        done, end = 0, time.monotonic() + seconds
+        while done < rounds or time.monotonic() < end:
+            done += 1
             if peer:
                 rate, peer_memory = run_peer(peer, path, duration, k)
                 best["peer"] = max(best["peer"], rate)

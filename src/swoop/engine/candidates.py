@@ -111,6 +111,12 @@ def count_below(values: Any, size: int, limit: int) -> int:
 
 
 @jit
+def sizes_worth(state: Any, length: int, position: int, bound: float, turn: int) -> Sizes:
+    """Of which sizes a set may reach the bound that is met for the first time in the list at a position. All in later turns."""
+    return sizes_reaching(state, length, length - position, bound) if turn < FIRST_LISTS else ANY_SIZE
+
+
+@jit
 def touch(window: Window, probe: Probe, number: int, sizes: Sizes | None, touched: int) -> int:
     """Count a set, unless it is met for the first time and its size tells that it was met too late to be relevant."""
     at = place(window, number)
@@ -200,14 +206,14 @@ def scan_lists(
     if is_sorted:
         sort(probe.list_order, 0, left, 32, stock.room)
     touched = 0
-    sizes = sizes_reaching(state, length, length - position, threshold)
+    sizes = sizes_worth(state, length, position, threshold, 0)
     for q in range(left):
         if not is_sorted:
             bring_smallest(probe.list_order, q, left)
         if q > 0:
             if (probe.list_order[uint64(q)] >> 32) > _SHORT:
                 start = worth_from(state, window, stock, length, position)
-                sizes = sizes_reaching(state, length, length - position, threshold) if q < FIRST_LISTS else ANY_SIZE
+                sizes = sizes_worth(state, length, position, threshold, q)
             elif upper_bound(state, length, position) <= threshold:
                 start = state.next
             if start >= state.next:

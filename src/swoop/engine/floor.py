@@ -25,17 +25,17 @@ import numpy as np
 
 from swoop.engine._jit import apart, int64, jit, prefetch, stay_apart, uint64
 from swoop.engine.candidates import (
-    FIRST_LISTS,
     Probe,
     forget,
     mark_tokens,
     overlap_with_marked,
     probe_of,
+    sizes_worth,
     unmark_tokens,
     visit_list,
 )
 from swoop.engine.index import Index, index_of, list_of
-from swoop.engine.rank import ANY_SIZE, key, min_overlap, remainder, sizes_reaching, upper_bound
+from swoop.engine.rank import key, min_overlap, remainder, upper_bound
 from swoop.engine.sorting import sort
 from swoop.engine.state import DONE, GROW_SPARE, GROW_SPARE_PENDING
 from swoop.engine.stock import Stock, at_least, copy_pair, ending_before, settle, spare_of, stock_of, write_pair
@@ -220,7 +220,7 @@ def scan_newer(
         if not is_worth(state, length, visited, bound, ties):
             break
         at = list_of(state, window.arena[first + (probe.list_order[q] & _LOW)], side)
-        sizes = sizes_reaching(state, length, length - visited, bound) if q < FIRST_LISTS else ANY_SIZE
+        sizes = sizes_worth(state, length, visited, bound, q)
         touched = visit_list(state, window, index, probe, at, older + 1, sizes, touched)
         visited += 1
         q += 1
