@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+import shutil
 import stat
 import subprocess
 import sys
@@ -43,8 +44,8 @@ def test_importing_swoop_imports_nothing_heavy() -> None:
     assert done.stdout.strip() == "[]"
 
 
-def test_a_join_imports_no_data_frames() -> None:
-    done = python(RUN + "; import sys; print([m for m in ('pandas', 'polars', 'pyspark') if m in sys.modules])")
+def test_a_join_imports_no_data_frames(warm_cache: Path) -> None:
+    done = python(RUN + "; import sys; print([m for m in ('pandas', 'polars', 'pyspark') if m in sys.modules])", warm_cache)
     assert done.stdout.splitlines() == ["1", "[]"]
 
 
@@ -74,12 +75,17 @@ def test_a_cache_that_cannot_be_made_is_done_without(tmp_path: Path) -> None:
 
 
 def test_a_damaged_cache_is_compiled_anew(warm_cache: Path, tmp_path: Path) -> None:
-    for source in warm_cache.rglob("*.nb?"):
-        target = tmp_path / source.relative_to(warm_cache)
-        target.parent.mkdir(parents=True, exist_ok=True)
-        target.write_bytes(source.read_bytes()[:20])
-    done = python(RUN, tmp_path)
+    cache = tmp_path / "cache"
+    shutil.copytree(warm_cache, cache)
+    damaged = [*cache.rglob("arrival.read_top-*.nbi"), *cache.rglob("vocabulary.intern_integers-*.nbc")]
+    assert len(damaged) == 2
+    for path in damaged:
+        path.write_bytes(path.read_bytes()[:20])
+    done = python(RUN, cache)
     assert (done.returncode, done.stdout.strip()) == (0, "1")
+    assert done.stderr.startswith(NOTICE)
+    assert all(path.stat().st_size > 20 for path in damaged)
+    assert python(RUN, cache).stderr == ""
 
 
 def test_a_change_in_any_kernel_makes_the_cache_stale() -> None:
