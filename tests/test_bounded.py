@@ -10,7 +10,9 @@ import pytest
 
 import swoop
 from swoop import oracle
+from swoop.engine import thresholds
 from swoop.engine.engine import Engine, Settings
+from swoop.engine.thresholds import Thresholds
 from swoop.engine.tokens import Tokens
 from swoop.errors import CapacityExceeded
 from swoop.oracle import Record
@@ -75,10 +77,7 @@ def test_single_insertions_shrink_too() -> None:
 
 @pytest.mark.parametrize("texts", [False, True])
 @pytest.mark.parametrize("two_streams", [False, True])
-def test_a_window_that_shrinks_in_the_middle_of_a_bulk(two_streams: bool, texts: bool, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr("swoop.engine.engine.CHUNK_TOKENS", 1024)
-    shrink, shrunk = Engine.shrink, []
-    monkeypatch.setattr(Engine, "shrink", lambda engine: (shrink(engine), shrunk.append(engine.arrivals)))
+def test_a_window_that_shrinks_in_the_middle_of_a_bulk(two_streams: bool, texts: bool) -> None:
     times = np.repeat(np.arange(1200), np.where(np.arange(1200) % 400 < 2, 5000, 5))  # three bursts, and few sets after each
     chance = np.random.default_rng(4)
     tokens: list[Any] = (chance.random((len(times), 5)) ** 3 * 5000).astype(int).tolist()
@@ -88,14 +87,15 @@ def test_a_window_that_shrinks_in_the_middle_of_a_bulk(two_streams: bool, texts:
     if two_streams:
         bulk["side"] = chance.choice(["left", "right"], len(times)).tolist()
     options: dict[str, Any] = {"stream": "side"} if two_streams else {}
-    join = swoop.TopKJoin(k=20, window=100, two_streams=two_streams)
+    with thresholds.use(Thresholds(chunk_tokens=1024)):
+        join = swoop.TopKJoin(k=20, window=100, two_streams=two_streams, track_changes=True)
     join.insert_many(bulk, **options)
-    assert len(shrunk) >= 3
-    assert len(times) > max(shrunk)
-    expected = swoop.TopKJoin(k=20, window=100, two_streams=two_streams, algorithm="swoop-minimal")
+    assert join._engine.paths["window shrunk"] >= 3
+    expected = swoop.TopKJoin(k=20, window=100, two_streams=two_streams, track_changes=True, algorithm="swoop-minimal")
     for row in range(0, len(times), 500):
         expected.insert_many({name: column[row : row + 500] for name, column in bulk.items()}, **options)
     assert join.topk() == expected.topk()
+    assert join.changes() == expected.changes()
     assert join.stats.window_size == expected.stats.window_size == 500
     join._check()
 
@@ -104,8 +104,7 @@ def test_arrival_numbers_are_rebased() -> None:
     """The numbers in the arrays are counted from a new base again and again; results stay the same."""
     times, offsets, tokens = stream(30_000)
     plain = run(Engine(Settings(k=10, duration=200, kind=0)), times, offsets, tokens)
-    rebased = Engine(Settings(k=10, duration=200, kind=0))
-    rebased._state["last_number"] = 3000
+    rebased = Engine(Settings(k=10, duration=200, kind=0, thresholds=Thresholds(last_number=3000)))
     run(rebased, times, offsets, tokens)
     assert int(rebased._state["base"]) > 20_000
     assert rebased.arrivals == plain.arrivals == 30_000
@@ -121,9 +120,9 @@ def test_past_two_to_the_31_sets(two_streams: bool) -> None:
         Record([chance.randrange(9) for _ in range(4)], time, None, chance.choice(["left", "right"]) if two_streams else None)
         for time in range(100)
     ]
-    join = swoop.TopKJoin(k=5, window=30, two_streams=two_streams)
+    with thresholds.use(Thresholds(last_number=2048)):
+        join = swoop.TopKJoin(k=5, window=30, two_streams=two_streams)
     join._engine._start(first)
-    join._engine._state["last_number"] = 2048
     for arrived, record in enumerate(records, 1):
         join.insert(record.tokens, record.time, stream=record.stream)
         expected = oracle.topk(records[:arrived], 5, 30, two_streams=two_streams)
@@ -134,8 +133,7 @@ def test_past_two_to_the_31_sets(two_streams: bool) -> None:
 
 
 def test_a_window_that_is_too_large_is_refused() -> None:
-    engine = Engine(Settings(k=1, duration=0, kind=0))
-    engine._state["last_number"] = 2000
+    engine = Engine(Settings(k=1, duration=0, kind=0, thresholds=Thresholds(last_number=2000)))
     times, offsets, tokens = stream(3000)
     with pytest.raises(CapacityExceeded, match="sets; use a shorter window"):
         run(engine, times, offsets, tokens)

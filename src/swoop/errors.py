@@ -37,3 +37,10 @@ class InvalidFile(SwoopError, ValueError):
 
 class CapacityExceeded(SwoopError, MemoryError):
     """The window holds more than the engine can address."""
+
+
+class InternalError(SwoopError, RuntimeError):
+    """Something that must not happen has happened inside Swoop: a defect, which is better reported than passed on."""
+
+    def __init__(self, what: str) -> None:
+        super().__init__(f"{what}. This is a defect of Swoop, not of your data: please report it, with the stream if you can")

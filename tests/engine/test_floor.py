@@ -10,7 +10,8 @@ import pytest
 
 import swoop
 from swoop import oracle
-from swoop.engine import engine
+from swoop.engine import thresholds
+from swoop.engine.thresholds import Thresholds
 from swoop.oracle import Record
 
 
@@ -37,9 +38,9 @@ def stream(seed: int, size: int, gap: int) -> Iterator[Record]:
 
 
 @pytest.mark.parametrize("seed", range(24))
-def test_with_and_without_a_floor(seed: int, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_with_and_without_a_floor(seed: int) -> None:
     chance = random.Random(seed)
-    monkeypatch.setattr(engine, "PART", chance.choice([1, 1, 5, engine.PART]))
+    part = chance.choice([1, 1, 5, Thresholds.part])
     gap = chance.choice([1, 10, 100])
     options = {
         "k": chance.choice([1, 2, 5, 20, 120]),
@@ -48,9 +49,10 @@ def test_with_and_without_a_floor(seed: int, monkeypatch: pytest.MonkeyPatch) ->
         "two_streams": chance.random() < 0.4,
         "min_similarity": None,
     }
-    fast, minimal = (
-        swoop.TopKJoin(**options, track_changes=True, algorithm=algorithm) for algorithm in ("swoop", "swoop-minimal")
-    )
+    with thresholds.use(Thresholds(part=part)):
+        fast, minimal = (
+            swoop.TopKJoin(**options, track_changes=True, algorithm=algorithm) for algorithm in ("swoop", "swoop-minimal")
+        )
     records = list(stream(seed, 500, gap))
     for number, record in enumerate(records):
         for join in (fast, minimal):
@@ -70,9 +72,16 @@ def test_with_and_without_a_floor(seed: int, monkeypatch: pytest.MonkeyPatch) ->
         fast._check()
 
 
-def test_completions_happen_at_once_and_spread_over_arrivals(monkeypatch: pytest.MonkeyPatch) -> None:
+@pytest.fixture
+def small_parts() -> Iterator[None]:
+    """Completions that are spread over many arrivals."""
+    with thresholds.use(Thresholds(part=1)):
+        yield
+
+
+@pytest.mark.usefixtures("small_parts")
+def test_completions_happen_at_once_and_spread_over_arrivals() -> None:
     """That the stress is stress: floors are lowered, the spare stock is at work, and what it expects comes true or does not."""
-    monkeypatch.setattr(engine, "PART", 1)
     lowered = spread = held = mistaken = 0
     for seed in range(6):
         join = swoop.TopKJoin(3, 20_000)
@@ -103,8 +112,8 @@ def test_an_unbounded_window_has_the_kth_similarity_as_its_floor() -> None:
     assert join._engine.floor == join.topk()[3].similarity
 
 
-def test_saved_in_the_middle_of_a_completion(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(engine, "PART", 1)
+@pytest.mark.usefixtures("small_parts")
+def test_saved_in_the_middle_of_a_completion(tmp_path: Path) -> None:
     saved = 0
     for seed in range(6):
         join, other = (

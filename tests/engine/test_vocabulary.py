@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import random
+from collections.abc import Iterator
 from typing import Any
 
 import numpy as np
@@ -10,27 +11,28 @@ import pytest
 
 import swoop
 from swoop import oracle
-from swoop.engine import engine, interning
+from swoop.engine import thresholds
+from swoop.engine.thresholds import Thresholds
 from swoop.engine.tokens import Tokens
 from swoop.engine.vocabulary import hash_integer
 from tests.histories import insert
 
 
 @pytest.fixture(params=[1, 4, 64])
-def pace(request: pytest.FixtureRequest, monkeypatch: pytest.MonkeyPatch) -> int:
+def pace(request: pytest.FixtureRequest) -> Iterator[int]:
     """Tables so small that they are replaced all the time; the slowest pace is too slow for what comes."""
-    for module, name, value in (
-        (interning, "LEAST_TABLE", 16),
-        (interning, "LEAST_STEPS", 2),
-        (interning, "LEAST_CLEARED", 8),
-        (interning, "ROOM", 4),
-        (interning, "BLOCK", 64),
-        (interning, "PACE", request.param),
-        (engine, "SPARE_TOKENS", 4),
-        (engine, "CHUNK_TOKENS", 256),
-    ):
-        monkeypatch.setattr(module, name, value)
-    return int(request.param)
+    tiny = Thresholds(
+        least_table=16,
+        least_steps=2,
+        least_cleared=8,
+        room=4,
+        block=64,
+        pace=request.param,
+        spare_tokens=4,
+        chunk_tokens=256,
+    )
+    with thresholds.use(tiny):
+        yield int(request.param)
 
 
 @pytest.mark.parametrize("kind", ["integers", "large integers", "texts", "all kinds"])

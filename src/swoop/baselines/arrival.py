@@ -8,7 +8,7 @@ import numpy as np
 
 from swoop.baselines.codes import BASE, NOINCREMENT, NOOPT, SCASE
 from swoop.engine._jit import apart, array_at, int64, jit, kernel
-from swoop.engine.arrival import PENDING_LEAST, PENDING_SHARE, enter_set
+from swoop.engine.arrival import PENDING_SHARE, enter_set
 from swoop.engine.candidates import (
     Probe,
     find_candidates,
@@ -67,7 +67,7 @@ def room_for_candidates(state: Any, stock: Stock) -> int:
     if most >= stock.pending.size:
         state.needed = most + 1
         return GROW_PENDING
-    if numbers.size + most > stock.pairs.size or stock.pairs.size > state.codes_size:
+    if numbers.size + most > stock.pairs.size:
         state.needed = numbers.size + most
         return GROW_STOCK
     return DONE
@@ -104,7 +104,7 @@ def insert_candidates(
         keep_all(stock, state.oldest)
     elif state.algorithm == SCASE or state.algorithm == NOINCREMENT:
         make_skyband(state, stock)
-    elif numbers.pending >= max(PENDING_LEAST, numbers.size // PENDING_SHARE):
+    elif numbers.pending >= max(state.pending_least, numbers.size // PENDING_SHARE):
         settle(stock, state.k, state.oldest)
 
 

@@ -8,12 +8,14 @@ from swoop.baselines import arrival, static
 from swoop.baselines.codes import BASE, GROW_MET, GROW_STATIC, STATIC
 from swoop.engine.engine import Engine, Settings
 
-_BY_EVENT = ("event_bound", "event_set", "event_position")
-_BY_POST = ("post_set", "post_position", "post_next")
+_BY_EVENT = ("event_set", "event_position", "event_bound")  # kernels look at the size of the last one
+_BY_POST = ("post_position", "post_next", "post_set")
 
 
 class Baseline(Engine):
     """One of ``BASELINES``. Without a change feed."""
+
+    _by_stock = ("codes", "heap", "sort_spare", *Engine._by_stock)
 
     def __init__(self, settings: Settings, first: int = 0, *, algorithm: int) -> None:
         self._algorithm = algorithm
@@ -32,29 +34,22 @@ class Baseline(Engine):
         if code == GROW_STATIC:
             state = self._state
             sets, tokens = int(state["next"] - state["oldest"]) + 1, int(self._arrays["arena"].size)
-            for names, size in ((_BY_EVENT, 2 * sets), (_BY_POST, tokens), (("heads",), self._arrays["token_key"].size)):
-                for name in names:
-                    if self._arrays[name].size < size:
-                        self._resize(name, size)
+            self._resize_all(("heads",), self._arrays["token_key"].size)
+            self._resize_all(_BY_POST, tokens)
+            self._resize_all(_BY_EVENT, 2 * sets)
         elif code == GROW_MET:
-            self._replace("met", np.zeros(2 * self._arrays["met"].size, np.int64))
+            self._replace("met", self._zeros(2 * self._arrays["met"].size, np.dtype(np.int64)))
         else:
             super()._grow(code, needed)
-            size = self._arrays["pairs"].size
-            for name in ("codes", "heap"):
-                if self._arrays[name].size < size:
-                    self._resize(name, size)
-            self._make_sort_room(size)
 
-    @property
-    def stock_size(self) -> int:
-        """How many pairs the stock holds at the index time."""
+    def settle(self) -> int:
+        """Put the pairs that have come since in order. How many pairs the stock holds."""
         if self._algorithm == STATIC:
             self._run(static.refresh)
             return int(self._arrays["stock"]["size"][0])
         if self._algorithm == BASE:
             return int(arrival.settle_all(self._memory))
-        return super().stock_size
+        return super().settle()
 
     def warm(self) -> None:
         """There is nothing to warm: a baseline compiles when it runs."""

@@ -71,8 +71,7 @@ from swoop.engine.window import (
 
 NEAR, FAR = 16, 40  # how many tokens ahead memory is asked for
 RARE = 2  # tokens in at most so many sets stand first in a set
-PENDING_LEAST = 32  # pending pairs are settled when there are so many,
-PENDING_SHARE = 8  # and they are this part of the stock,
+PENDING_SHARE = 8  # pending pairs are settled when there are enough, and they are this part of the stock,
 PENDING_VALID = 0.75  # unless they are fewer than this part without those that have ended
 
 
@@ -98,6 +97,10 @@ def expire_noting(state: Any, window: Window, stock: Stock, now: int) -> int:
             code = have_enough(state, stock)
             if code != DONE:
                 return code
+            count = min(state.k, numbers.size) - state.entering
+            if state.feed_end + count > state.feed_size:
+                state.needed = state.feed_end + count
+                return GROW_FEED
             note_entering(state, window, stock, state.entering)
             state.entering = -1
         if numbers.size == 0:
@@ -106,8 +109,8 @@ def expire_noting(state: Any, window: Window, stock: Stock, now: int) -> int:
         if time > now:
             return DONE
         count = ending_next(stock)
-        if state.feed_end + 2 * count > state.feed_size:
-            state.needed = state.feed_end + 2 * count
+        if state.feed_end + count > state.feed_size:
+            state.needed = state.feed_end + count
             return GROW_FEED
         note_expiry(state, window, stock, time, count)
         state.entering = min(state.k, numbers.size) - count
@@ -283,7 +286,7 @@ def insert_candidates(state: Any, first: int, side: int) -> int:
         raise_floor(state, window, stock)
     else:
         numbers.pending = waiting
-        if waiting >= max(PENDING_LEAST, numbers.size // PENDING_SHARE):
+        if waiting >= max(state.pending_least, numbers.size // PENDING_SHARE):
             drop_ended(stock, state.oldest)
             if numbers.pending >= PENDING_VALID * waiting:
                 settle(stock, state.k, state.oldest)

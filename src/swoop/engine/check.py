@@ -19,6 +19,7 @@ if TYPE_CHECKING:
 
 def check(engine: Engine) -> None:
     """Raise AssertionError if anything is not as it should be. O(window squared)."""
+    engine._ready()
     sets = _check_window(engine)
     _check_index(engine, sets)
     _check_vocabulary(engine, sets)

@@ -6,8 +6,9 @@ Nothing is checked here: times do not fall, tokens are of the right types. That 
 from __future__ import annotations
 
 import secrets
+from collections import Counter
 from collections.abc import Callable
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, field, replace
 from itertools import accumulate
 from typing import Any
 
@@ -18,28 +19,41 @@ from swoop.engine.arrival import advance, give_up, insert_sets, read_top, rebase
 from swoop.engine.candidates import SIZES_KNOWN
 from swoop.engine.index import SIZES
 from swoop.engine.interning import Interning
-from swoop.engine.memory import power_of_two, zeros
+from swoop.engine.memory import EMPTY, power_of_two
+from swoop.engine.thresholds import Thresholds, current
 from swoop.engine.tokens import BYTES, INTEGER, Tokens
 from swoop.engine.vocabulary import HEADER, intern_integers, intern_texts
 from swoop.engine.window import move_sets
-from swoop.errors import CapacityExceeded, InvalidType
+from swoop.errors import CapacityExceeded, InternalError, InvalidType
 
-CHUNK_TOKENS = 1 << 17  # that are given numbers at a time, at most; or those of one set
-SPARE_TOKENS = 1 << 12  # for which room is made at a time, when sets come one by one; and as many bytes of texts
-LAST_NUMBER = 2**31 - 2**20
-PART = 128  # sets that a completion covers at a time, at least
 COUNTERS = ("pre_candidates", "verified", "candidate_count")
 
 _AT = {name: st.STATE.fields[name][1] // 8 for name in st.STATE.names or ()}  # type: ignore[index]
+_BASE, _NEXT, _OLDEST, _NOW, _FEED_END = (_AT[name] for name in ("base", "next", "oldest", "now", "feed_end"))  # read often
 
 _BATCH = ("batch_times", "batch_sides", "batch_offsets", "batch_tokens", "batch_keys", "batch_texts", "batch_ends")
-_BY_RING = ("ring", "tally", "side", "touched")
-_BY_SET = ("list_newest", "list_size", "list_order", "list_from")
-_BY_PENDING = ("pending", "pending_ends")
-_BY_STOCK = ("pairs", "ends", "ranks")
-_BY_SPARE_PENDING = ("spare_pending", "spare_pending_ends")
-_BY_SPARE = ("spare_pairs", "spare_ends", "spare_ranks")
+
+# Arrays that grow together. Kernels look at the size of the last one of each, so the others are never smaller.
+_BY_SET = ("list_size", "list_order", "list_from", "list_newest")
+_BY_PENDING = ("pending_ends", "pending")
+_BY_SPARE_PENDING = ("spare_pending_ends", "spare_pending")
 _BY_DRAFT = ("draft", "draft_ends", "draft_ranks", "moved")
+_BY_SPARE = (*_BY_DRAFT, "spare_ends", "spare_ranks", "spare_pairs")
+_BY_STOCK = (*_BY_SPARE, "ends", "ranks", "pairs")  # the spare stock will take the place of the other
+
+_PATHS = {
+    st.GROW_RING: "ring grown",
+    st.GROW_ARENA: "arena grown",
+    st.GROW_POOL: "pool grown",
+    st.GROW_SET: "room for a set grown",
+    st.GROW_PENDING: "room for pending pairs grown",
+    st.GROW_STOCK: "stock grown",
+    st.GROW_SPARE_PENDING: "room for pending pairs of the spare stock grown",
+    st.GROW_SPARE: "spare stock grown",
+    st.GROW_FEED: "feed grown",
+    st.REBASE: "new base",
+    st.SHRINK: "window shrunk",
+}
 
 
 @dataclass(frozen=True)
@@ -54,6 +68,7 @@ class Settings:
     streams: int = 1
     tracking: bool = False
     floor: bool = True
+    thresholds: Thresholds = field(default_factory=current)
 
 
 @dataclass(frozen=True)
@@ -70,15 +85,15 @@ class Contents:
 class _Single:
     """Arrays for the arrival of one set, used again and again."""
 
-    def __init__(self, room: int) -> None:
+    def __init__(self, room: int, zeros: Callable[[int, np.dtype[Any]], np.ndarray]) -> None:
         self.room = room
-        self.time = np.zeros(1, np.int64)
-        self.side = np.zeros(1, np.int8)
-        self.offsets = np.zeros(2, np.int64)
-        self.numbers = np.zeros(room, np.int32)
-        self.keys = np.zeros(room, np.int64)
-        self.texts = np.zeros(room, np.uint8)
-        self.ends = np.zeros(room + 1, np.int64)
+        self.time = zeros(1, st.ARRAYS["batch_times"])
+        self.side = zeros(1, st.ARRAYS["batch_sides"])
+        self.offsets = zeros(2, st.ARRAYS["batch_offsets"])
+        self.numbers = zeros(room, st.ARRAYS["batch_tokens"])
+        self.keys = zeros(room, st.ARRAYS["batch_keys"])
+        self.texts = zeros(room, st.ARRAYS["batch_texts"])
+        self.ends = zeros(room + 1, st.ARRAYS["batch_ends"])
 
 
 class Engine(Interning):
@@ -88,9 +103,12 @@ class Engine(Interning):
     """
 
     _insert_kernel: Callable[..., int] = staticmethod(insert_sets)
+    _by_stock: tuple[str, ...] = _BY_STOCK
 
     def __init__(self, settings: Settings, first: int = 0) -> None:
         self.settings = settings
+        self.thresholds = settings.thresholds
+        self._taken: Counter[str] = Counter()  # rare paths, counted by Python
         self._seed = secrets.randbits(63) | 1
         self._start(first)
 
@@ -100,32 +118,43 @@ class Engine(Interning):
     def _start(self, first: int) -> None:
         """An empty engine, whose first set has arrival number ``first``."""
         self._start_arrays()
-        state, settings = self._state, self.settings
+        state, settings, thresholds = self._state, self.settings, self.thresholds
         state["k"] = min(settings.k, 2**62)
         state["duration"] = settings.duration
         state["kind"] = settings.kind
         state["function"] = settings.function
         state["lowest"] = settings.threshold
         state["outlook"] = _outlook(settings)
-        state["part"] = PART
+        state["early"] = _outlook(settings) // thresholds.early
+        for name in (
+            "part",
+            "last_number",
+            "smallest_ring",
+            "smallest_arena",
+            "oversize",
+            "pending_least",
+            "spare_pending_least",
+        ):
+            state[name] = getattr(thresholds, name)
         state["entering"] = -1
         state["streams"] = settings.streams
         state["tracking"] = settings.tracking
         state["seed"] = self._seed
         state["base"] = first
-        state["last_number"] = LAST_NUMBER
         self._single: _Single | None = None
         self._batch_is_single = False
         self._spare_tokens = self._spare_bytes = 0  # room for tokens that is known to be there
-        for name in (*_BY_RING, *_BY_PENDING, *_BY_SPARE_PENDING):
-            self._resize(name, 1024)
+        for name in ("ring", "tally", "side"):
+            self._resize(name, thresholds.sets)
+        self._resize("touched", thresholds.sets + 1)
+        self._resize("arena", thresholds.arena)
+        self._resize("pool", thresholds.pool)
+        for name in (*_BY_PENDING, *_BY_SPARE_PENDING):
+            self._resize(name, thresholds.pending)
         for name in _BY_SET:
-            self._resize(name, 64)
-        self._resize("touched", 1025)
-        self._resize("sort_spare", 1024)
+            self._resize(name, thresholds.set_tokens)
+        self._resize("sort_spare", max(thresholds.pending, thresholds.set_tokens))
         self._resize("sort_counts", 256)
-        self._resize("arena", 1 << 14)
-        self._resize("pool", 1 << 12)
         self._replace("free_segments", np.full(SIZES, -1, np.int32))
         self._start_vocabulary()
         for name in ("stock", "spare"):
@@ -134,10 +163,10 @@ class Engine(Interning):
             self._arrays[name]["version"] = 1
         for name in ("crops", "spare_crops"):
             self._resize(name, SIZES_KNOWN**2)
-        for name in (*_BY_STOCK, *_BY_SPARE, *_BY_DRAFT):
-            self._resize(name, 256)
+        for name in self._by_stock:
+            self._resize(name, thresholds.stock)
         if settings.tracking:
-            self._resize("feed", 256)
+            self._resize("feed", thresholds.feed)
 
     # room
 
@@ -145,11 +174,13 @@ class Engine(Interning):
         """Call a kernel until it is done, giving it what it asks for."""
         try:
             while (code := kernel(self._memory, *arguments)) != st.DONE:
+                self._taken[_PATHS.get(code, "room of a baseline grown")] += 1
                 if code == st.SHRINK:
                     self.shrink()
                     return
                 self._grow(code, int(self._state["needed"]))
         except BaseException:
+            self._ready()
             give_up(self._memory)
             raise
 
@@ -163,17 +194,13 @@ class Engine(Interning):
                 raise CapacityExceeded("the window holds more than 2**31 tokens; use a shorter window")
             self._resize("pool", min(needed + max(needed // 4, min(needed, 1 << 18)), 2**31 - 1))
         elif code == st.GROW_SET:
-            for name in _BY_SET:
-                self._resize(name, needed + needed // 4)
-            self._make_sort_room(needed + needed // 4)
-        elif code in (st.GROW_PENDING, st.GROW_SPARE_PENDING):
-            for name in _BY_PENDING if code == st.GROW_PENDING else _BY_SPARE_PENDING:
-                self._resize(name, 2 * needed)
-            self._make_sort_room(2 * needed)
-        elif code in (st.GROW_STOCK, st.GROW_SPARE):  # the spare stock will take the place of the other
-            for name in (*_BY_STOCK, *_BY_SPARE, *_BY_DRAFT):
-                if self._arrays[name].size < needed:
-                    self._resize(name, needed + needed // 2)
+            self._resize_all(("sort_spare", *_BY_SET), needed + needed // 4)
+        elif code == st.GROW_PENDING:
+            self._resize_all(("sort_spare", *_BY_PENDING), 2 * needed)
+        elif code == st.GROW_SPARE_PENDING:
+            self._resize_all(("sort_spare", *_BY_SPARE_PENDING), 2 * needed)
+        elif code in (st.GROW_STOCK, st.GROW_SPARE):
+            self._resize_all(self._by_stock, needed + needed // 2)
         elif code == st.GROW_FEED:
             self._resize("feed", 2 * needed)
         else:
@@ -181,19 +208,15 @@ class Engine(Interning):
             if self._state["next"] >= self._state["last_number"]:
                 raise CapacityExceeded("the window holds more than 2**31 sets; use a shorter window")
 
-    def _make_sort_room(self, size: int) -> None:
-        if size > self._arrays["sort_spare"].size:
-            self._resize("sort_spare", size)
+    def _resize_all(self, names: tuple[str, ...], size: int) -> None:
+        for name in names:
+            self._resize(name, size)
 
     def _move_window(self, ring: int, arena: int) -> None:
-        new_ring, tally, side = (zeros(ring, st.ARRAYS[name]) for name in ("ring", "tally", "side"))
-        new_arena = zeros(arena, st.ARRAYS["arena"])
-        move_sets(self._memory, new_ring, tally, side, new_arena)
-        self._replace("ring", new_ring)
-        self._replace("tally", tally)
-        self._replace("side", side)
-        self._replace("arena", new_arena)
-        self._replace("touched", zeros(ring + 1, st.ARRAYS["touched"]))
+        sizes = {"ring": ring, "tally": ring, "side": ring, "arena": arena, "touched": ring + 1}
+        new = {name: self._zeros(size, st.ARRAYS[name]) for name, size in sizes.items()}
+        end = move_sets(self._memory, new["ring"], new["tally"], new["side"], new["arena"])
+        self._install(new, {"arena_end": end})
 
     # arrivals
 
@@ -202,31 +225,39 @@ class Engine(Interning):
 
         The same as :meth:`insert`, without the cost of making arrays.
         """
+        self._ready()
         size = len(tokens)
         text_bytes = 0
         if kind != INTEGER:
             data = b"".join(tokens)
-            text_bytes = len(data)
+            text_bytes = len(data) + size  # an empty text takes room, too
         self._spare_tokens -= size
         self._spare_bytes -= text_bytes
         if self._spare_tokens < 0 or self._spare_bytes < 0:
-            spare_bytes = SPARE_TOKENS if kind != INTEGER else 0
-            self._make_token_room(size + SPARE_TOKENS, text_bytes + spare_bytes)
-            self._spare_tokens, self._spare_bytes = SPARE_TOKENS, spare_bytes
-        if self._single is None or size > self._single.room or text_bytes > self._single.room:
-            self._single = _Single(2 * max(size, text_bytes, 512))
+            spare = self.thresholds.spare_tokens
+            spare_bytes = spare if kind != INTEGER else 0
+            self._make_token_room(size + spare, text_bytes + spare_bytes)
+            self._spare_bytes = spare_bytes
+            self._spare_tokens = spare
+        if self._single is None or max(size, text_bytes) > self._single.room:
+            single = _Single(2 * max(size, text_bytes, 512), self._zeros)
             self._batch_is_single = False
+            self._single = single
         single = self._single
         if not self._batch_is_single:
-            self._replace("batch_times", single.time)
-            self._replace("batch_sides", single.side if self.settings.streams == 2 else single.side[:0])
-            self._replace("batch_offsets", single.offsets)
-            self._replace("batch_tokens", single.numbers)
-            self._replace("batch_keys", single.keys)
-            self._replace("batch_texts", single.texts)
-            self._replace("batch_ends", single.ends)
-            self._state["batch_first"] = 0
-            self._batch_is_single = True
+            self._install(
+                {
+                    "batch_times": single.time,
+                    "batch_sides": single.side if self.settings.streams == 2 else single.side[:0],
+                    "batch_offsets": single.offsets,
+                    "batch_tokens": single.numbers,
+                    "batch_keys": single.keys,
+                    "batch_texts": single.texts,
+                    "batch_ends": single.ends,
+                },
+                {"batch_first": 0},
+                {"_batch_is_single": True},
+            )
         memory = self._memory
         single.time[0] = time
         single.side[0] = side
@@ -235,37 +266,43 @@ class Engine(Interning):
         if kind == INTEGER:
             single.keys[:size] = tokens
             memory[_AT["batch_keys_size"]] = size
-            intern_integers(memory)
+            done = intern_integers(memory)
         else:
             single.texts[: len(data)] = np.frombuffer(data, np.uint8)
             single.ends[1 : size + 1] = list(accumulate(map(len, tokens)))
             memory[_AT["batch_ends_size"]] = size + 1
             memory[_AT["text_kind"]] = kind
-            intern_texts(memory)
+            done = intern_texts(memory)
+        if done < size:
+            raise InternalError(f"there was no room for the numbers of {size} tokens")
         memory[_AT["batch_at"]] = 0
         self._run(self._insert_kernel)
 
     def insert(self, times: np.ndarray, offsets: np.ndarray, tokens: Tokens, sides: np.ndarray) -> None:
         """Let sets arrive. The n-th has the tokens ``offsets[n]`` to ``offsets[n + 1]``; ``sides`` is empty in a self join."""
+        self._ready()
         self._batch_is_single = False
         self._spare_tokens = self._spare_bytes = 0
         times, sides, offsets = (np.ascontiguousarray(column) for column in (times, sides, offsets))
-        start = self.arrivals
-        while (at := self.arrivals - start) < len(times):
+        start, chunk = self.arrivals, self.thresholds.chunk_tokens
+        at = 0
+        while at < len(times):
             first, length = int(offsets[at]), int(offsets[at + 1] - offsets[at])
-            self._intern(tokens.slice(first, min(first + max(CHUNK_TOKENS, length), len(tokens))), length)
-            if self._arrays["batch_times"] is not times:  # not yet, or no longer, as the arrays were made to fit the window
-                self._replace("batch_times", times)
-                self._replace("batch_sides", sides)
-                self._replace("batch_offsets", offsets)
-            self._state["batch_at"], self._state["batch_first"] = at, first
+            self._intern(tokens.slice(first, min(first + max(chunk, length), len(tokens))), length)
+            self._install(
+                {"batch_times": times, "batch_sides": sides, "batch_offsets": offsets}, {"batch_at": at, "batch_first": first}
+            )
             self._run(self._insert_kernel)
-        self._numbers = self._numbers[:0].copy()
-        for name in _BATCH:  # what was given is not kept
-            self._replace(name, np.zeros(0, st.ARRAYS[name]))
+            if self.arrivals - start <= at:
+                raise InternalError(f"set {at} of {len(times)} did not arrive")
+            at = self.arrivals - start
+            self._taken["bulk cut"] += at < len(times)
+        self._numbers = EMPTY["batch_tokens"]
+        self._install({name: EMPTY[name] for name in _BATCH})  # what was given is not kept
 
     def advance(self, now: int) -> None:
         """Move the index time."""
+        self._ready()
         self._run(advance, now)
 
     # reading
@@ -273,21 +310,26 @@ class Engine(Interning):
     @property
     def arrivals(self) -> int:
         """How many sets have arrived."""
-        return int(self._state["base"] + self._state["next"])
+        return int(self._memory.item(_BASE) + self._memory.item(_NEXT))
 
     @property
     def oldest(self) -> int:
         """The arrival number of the oldest valid set, or of the next one if there is none."""
-        return int(self._state["base"] + self._state["oldest"])
+        return int(self._memory.item(_BASE) + self._memory.item(_OLDEST))
 
     @property
     def now(self) -> int:
         """The index time."""
-        return int(self._state["now"])
+        return int(self._memory.item(_NOW))
 
     @property
     def stock_size(self) -> int:
         """How many pairs the stock holds at the index time."""
+        return self.settle()
+
+    def settle(self) -> int:
+        """Put the pairs that have come since in order, and complete the stock if that is due. How many pairs it holds."""
+        self._ready()
         size = int(settle_stock(self._memory))
         if size < 0:  # memory ran out, or Ctrl-C came, in the middle of a completion
             self.advance(self.now)
@@ -313,6 +355,23 @@ class Engine(Interning):
         for name in COUNTERS:
             self._state[name] = values[name]
 
+    @property
+    def paths(self) -> Counter[str]:
+        """How often each rare path was taken."""
+        return self._taken + self._taken_by_kernels()
+
+    def _taken_by_kernels(self) -> Counter[str]:
+        state = self._state
+        return Counter(
+            {
+                "stock settled": int(self._arrays["stock"]["settlings"][0]),
+                "spare stock settled": int(self._arrays["spare"]["settlings"][0]),
+                "completion begun": int(state["completions"]),
+                "completion begun anew": int(state["mistakes"]),
+                "spare stock taken over": int(state["takeovers"]),
+            }
+        )
+
     def topk(self) -> np.ndarray:
         """The top-k as rows of ``state.CHANGE``. O(k)."""
         return self.stock(self.settings.k)
@@ -324,17 +383,27 @@ class Engine(Interning):
         read_top(self._memory, rows)
         return rows
 
-    def take_changes(self) -> np.ndarray:
-        """The changes since the last call, as rows of ``state.CHANGE``."""
-        end = int(self._state["feed_end"])
-        rows = self._arrays["feed"][:end].copy()
-        self._state["feed_end"] = 0
-        if self._arrays["feed"].size > 1 << 12:
-            self._replace("feed", np.zeros(256, st.CHANGE))
-        return rows
+    @property
+    def has_changes(self) -> bool:
+        """Whether there are changes that were not forgotten yet."""
+        return self._memory.item(_FEED_END) > 0
+
+    def changes(self) -> tuple[int, np.ndarray]:
+        """The changes that were not forgotten yet, as rows of ``state.CHANGE``, and the number of the first, from 0 on."""
+        self._ready()
+        return int(self._state["feed_taken"]), self._arrays["feed"][: int(self._state["feed_end"])].copy()
+
+    def forget_changes(self, stop: int) -> None:
+        """Forget all changes; ``stop`` is the number of the next one."""
+        if stop == self._state["feed_taken"]:
+            return
+        is_large = self._arrays["feed"].size > self.thresholds.most_feed
+        smaller = {"feed": self._zeros(self.thresholds.feed, st.CHANGE)} if is_large else {}
+        self._install(smaller, {"feed_end": 0, "feed_taken": stop})
 
     def tokens_of(self, arrival: int) -> Tokens:
         """The tokens of a valid set."""
+        self._ready()
         return self._tokens(self._numbers_of(arrival - int(self._state["base"])))
 
     def _numbers_of(self, number: int) -> np.ndarray:
@@ -350,7 +419,7 @@ class Engine(Interning):
             return Tokens(integers=keys[numbers])
         known: dict[int, Any] = {}
         for number in np.unique(numbers).tolist():
-            start = int(starts[number])
+            start = int(starts[number]) - 1
             if start < 0:
                 known[number] = int(keys[number])
             else:
@@ -361,6 +430,7 @@ class Engine(Interning):
 
     def contents(self) -> Contents:
         """The window."""
+        self._ready()
         state, ring = self._state, self._arrays["ring"]
         numbers = np.arange(int(state["oldest"]), int(state["next"]))
         places = numbers & (ring.size - 1)
@@ -381,14 +451,18 @@ class Engine(Interning):
         The new state is complete before it takes the place of the old one.
         """
         fresh = self._another(replace(self.settings, tracking=False), contents.first)
+        fresh._taken = self._taken
         fresh.insert(contents.times, contents.offsets, contents.tokens, contents.sides)
         fresh._state["now"] = now
         if self.settings.tracking:
-            fresh._state["tracking"] = 1
-            fresh._replace("feed", self._arrays["feed"])
-            fresh._state["feed_end"] = self._state["feed_end"]
+            fresh.settle()  # pending pairs may be in the top-k, and the feed has told of them
+            carried = ("feed_end", "feed_taken")
+            fresh._install(
+                {"feed": self._arrays["feed"]}, {"tracking": 1, **{name: int(self._state[name]) for name in carried}}
+            )
         fresh.settings = self.settings
-        fresh._state["last_number"] = self._state["last_number"]
+        fresh.counters = self.counters
+        self._taken.update(self._taken_by_kernels())
         self.__dict__ = fresh.__dict__
 
     def _another(self, settings: Settings, first: int) -> Engine:
@@ -403,9 +477,8 @@ class Engine(Interning):
 
     def shrink(self) -> None:
         """Go on in arrays that fit the window as it is now. O(window)."""
-        counters = self.counters
+        self.settle()  # what was interrupted is in the feed
         self.restore(self.contents(), self.now)
-        self.counters = counters
 
 
 def _outlook(settings: Settings) -> int:

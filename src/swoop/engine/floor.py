@@ -43,8 +43,7 @@ from swoop.engine.window import Window, place, take_tally, window_of
 from swoop.similarity import COSINE
 
 _LOW = (1 << 32) - 1
-EARLY = 16  # a completion begins when this part of the outlook is left,
-AHEAD = 0.8  # and is to end within this part of the time that is left
+AHEAD = 0.8  # a completion is to end within this part of the time that is left
 EXPECTED = 0.85  # of the floor is expected to be below the next one
 CHOICE = 4  # of so many times the lists that are needed, the shortest are taken
 NEAR, SETS_AHEAD = 16, 2  # how many tokens and sets ahead memory is asked for
@@ -114,6 +113,7 @@ def begin_completion(state: Any, spare: Stock, threshold: float) -> None:
     numbers.threshold = max(threshold, state.lowest)
     numbers.version += 1
     state.completing = 1
+    state.completions += 1
 
 
 @jit
@@ -149,7 +149,9 @@ def complete_one(state: Any, window: Window, index: Index, spare: Stock, probe: 
         )
         unmark_tokens(probe.membership, window.arena, first, length)
     numbers.first = older
-    if numbers.pending >= max(20, numbers.size // 8) or (numbers.size < state.k <= numbers.size + numbers.pending):
+    if numbers.pending >= max(state.spare_pending_least, numbers.size // 8) or (
+        numbers.size < state.k <= numbers.size + numbers.pending
+    ):
         settle(spare, state.k, state.oldest)
         raise_floor(state, window, spare)
     return DONE
@@ -287,6 +289,7 @@ def take_over(state: Any, window: Window, stock: Stock, spare: Stock) -> int:
     ours.version += 1
     numbers.size = 0
     state.completing = 0
+    state.takeovers += 1
     state.steps = 0
     return DONE
 
@@ -325,10 +328,10 @@ def part_of_completion(state: Any, window: Window, stock: Stock, spare: Stock) -
         return 0
     left = time_left(state, window, stock)
     if not state.completing:
-        if left < state.outlook // EARLY and numbers.pending > 0:
+        if left < state.early and numbers.pending > 0:
             settle(stock, state.k, state.oldest)
             left = time_left(state, window, stock)
-        if left >= state.outlook // EARLY:
+        if left >= state.early:
             return 0
         begin_completion(state, spare, numbers.threshold - (1.0 - EXPECTED) * abs(numbers.threshold))
     arrivals = AHEAD * left * ((state.next - state.oldest) / state.duration)
@@ -359,6 +362,7 @@ def complete(state: Any) -> int:
         begin_completion(state, spare, state.lowest)
     while True:
         if is_mistaken(state, spare):
+            state.mistakes += 1
             begin_completion(state, spare, state.lowest)
         if spare.numbers[0].first <= state.oldest:
             break

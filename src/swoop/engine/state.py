@@ -63,9 +63,11 @@ CHANGE = np.dtype(
 )
 """A row of the change feed, with arrival numbers counted from the beginning of the stream."""
 
-STOCK = np.dtype([("size", "i8"), ("pending", "i8"), ("first", "i8"), ("threshold", "f8"), ("version", "i8")])
+STOCK = np.dtype(
+    [("size", "i8"), ("pending", "i8"), ("first", "i8"), ("threshold", "f8"), ("version", "i8"), ("settlings", "i8")]
+)
 """The numbers of a stock: settled and pending pairs; the arrival number from which on it knows the pairs of older sets; the
-largest key that is too small for it; and how often its settled pairs or that key have changed."""
+largest key that is too small for it; how often its settled pairs or that key have changed; and how often it was settled."""
 
 CROP = np.dtype([("version", "i8"), ("group", "i8")])
 """Of the lists at one position of sets of one size: up to which group they are cropped, by which version of the stock."""
@@ -152,6 +154,7 @@ NUMBERS: dict[str, str] = {
     "function": "i8",  # address of a user-defined similarity
     "lowest": "f8",  # the largest key that is too small for min_similarity
     "outlook": "i8",  # for how long a floor is to last; -1: there is no floor
+    "early": "i8",  # how long before pairs run short a completion begins
     "horizon": "i8",  # arrival number of the first set that is valid after the outlook
     "completing": "i8",  # whether the spare stock is being filled
     "part": "i8",  # how many steps of a completion are done at a time, at least
@@ -175,6 +178,15 @@ NUMBERS: dict[str, str] = {
     "unsettled": "i8",  # numbers below it are in the former table, or free
     "texts_end": "i8",
     "feed_end": "i8",
+    "feed_taken": "i8",  # changes that were taken from the feed so far
+    "smallest_ring": "i8",  # thresholds, see thresholds.py
+    "smallest_arena": "i8",
+    "oversize": "i8",
+    "pending_least": "i8",
+    "spare_pending_least": "i8",
+    "completions": "i8",  # how often a completion began,
+    "mistakes": "i8",  # expected too much,
+    "takeovers": "i8",  # and ended
     "batch_at": "i8",  # the set that is next
     "batch_first": "i8",  # the token, of all of the batch, whose number is the first in batch_tokens
     "text_kind": "i8",

@@ -271,6 +271,7 @@ def adopt_draft(stock: Stock, size: int, struck: int) -> None:
     numbers.size = size - struck
     numbers.pending = 0
     numbers.version += 1
+    numbers.settlings += 1
 
 
 @apart

@@ -30,7 +30,7 @@ NUMBER = _WIDE - 1  # the bits of an entry that are a number plus one; the other
 
 
 class Vocabulary(NamedTuple):
-    """``words`` are the texts as numbers of 8 bytes."""
+    """``token_text`` tells where the text of a number is, plus one (0: it is no text). ``words``: the texts, 8 bytes each."""
 
     table: Any
     former: Any
@@ -102,7 +102,7 @@ def new_number(state: Any, vocabulary: Vocabulary) -> int:
 @jit
 def is_text(vocabulary: Vocabulary, number: int) -> bool:
     """Whether a number is that of a text."""
-    return vocabulary.token_text.size > 0 and vocabulary.token_text[uint64(number)] >= 0
+    return vocabulary.token_text.size > 0 and vocabulary.token_text[uint64(number)] > 0
 
 
 @jit
@@ -110,8 +110,8 @@ def free_number(state: Any, vocabulary: Vocabulary, number: int) -> None:
     vocabulary.free_tokens[state.free_token_count] = number
     state.free_token_count += 1
     if is_text(vocabulary, number):
-        free_text(vocabulary, vocabulary.token_text[number])
-        vocabulary.token_text[number] = -1
+        free_text(vocabulary, vocabulary.token_text[number] - 1)
+        vocabulary.token_text[number] = 0
 
 
 @jit
@@ -152,7 +152,7 @@ def place_of_text(
     at = next_like(table, hashed, limit, hashed)
     while table[uint64(at)] != 0:
         number = uint64(number_at(table, at))
-        stored = vocabulary.token_text[number]
+        stored = vocabulary.token_text[number] - 1
         is_like = stored >= 0 and vocabulary.token_key[number] == hashed
         if is_like and same_text(vocabulary.texts, stored, given, start, end, kind):
             return at
@@ -290,7 +290,7 @@ def intern_texts(memory: Any) -> int:
                     return p
                 found = new_number(state, vocabulary)
                 vocabulary.token_key[found] = hashed
-                vocabulary.token_text[found] = store_text(state, vocabulary, given, start, end, kind)
+                vocabulary.token_text[found] = store_text(state, vocabulary, given, start, end, kind) + 1
                 enter(state, table, place, hashed, found)
         numbers[p] = found
     return int64(ends.size - 1)

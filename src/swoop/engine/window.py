@@ -13,8 +13,6 @@ import numpy as np
 from swoop.engine._jit import array_at, int64, jit, kernel, uint64
 from swoop.engine.state import RING, state_of
 
-_SMALLEST_RING = 1 << 12
-_SMALLEST_ARENA = 1 << 16
 MET = 1 << 32
 
 
@@ -125,14 +123,14 @@ def expire_sets(state: Any, window: Window, now: int) -> None:
 def is_oversized(state: Any, window: Window) -> bool:
     """Whether the window has shrunk so much that smaller arrays are due."""
     ring, arena = int64(window.ring.size), int64(window.arena.size)
-    if ring > _SMALLEST_RING and 16 * (state.next - state.oldest) < ring:
+    if ring > state.smallest_ring and state.oversize * (state.next - state.oldest) < ring:
         return True
-    return arena > _SMALLEST_ARENA and 16 * needed_in_arena(state, window, state.arena_end, 0) < arena
+    return arena > state.smallest_arena and state.oversize * needed_in_arena(state, window, state.arena_end, 0) < arena
 
 
 @kernel
-def move_sets(memory: Any, ring: Any, tally: Any, side: Any, arena: Any) -> None:
-    """Copy the valid sets to a ring and an arena of other sizes."""
+def move_sets(memory: Any, ring: Any, tally: Any, side: Any, arena: Any) -> int:
+    """Copy the valid sets to a ring and an arena of other sizes. Returns where their tokens end."""
     state = state_of(memory)
     window = window_of(state)
     end = 0
@@ -152,4 +150,4 @@ def move_sets(memory: Any, ring: Any, tally: Any, side: Any, arena: Any) -> None
         for p in range(length):
             arena[end + p] = window.arena[at + p]
         end += length
-    state.arena_end = end
+    return end

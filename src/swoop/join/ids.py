@@ -23,33 +23,40 @@ class Ids:
     """Ids from some arrival number on. Nothing is kept while no id was ever given."""
 
     def __init__(self) -> None:
-        self._given: list[Id | None] | None = None
-        self._first = 0
+        self._kept: tuple[int, list[Id | None]] | None = None  # the arrival number of the first, and the ids
 
     def add(self, arrivals: int, oldest: int, ids: Sequence[Id | None] | None, count: int) -> None:
-        """Take the ids of the last ``count`` of all ``arrivals``; ``oldest`` was the oldest in the window before them."""
-        if self._given is None:
+        """Take the ids of the next ``count`` sets after so many arrivals; ``oldest`` is the oldest in the window."""
+        if self._kept is None:
             if ids is None:
                 return
-            self._given = [None] * (arrivals - count - oldest)
-            self._first = oldest
-        self._given.extend([None] * count if ids is None else ids[:count])
+            self._kept = oldest, [None] * (arrivals - oldest)
+        self._kept[1].extend([None] * count if ids is None else ids)
+
+    def cut(self, arrivals: int) -> None:
+        """Forget the ids of sets that did not arrive."""
+        if self._kept is not None:
+            first, ids = self._kept
+            del ids[arrivals - first :]
 
     def forget(self, oldest: int) -> None:
         """Ids of sets before ``oldest`` are no longer needed."""
-        if self._given is not None and oldest - self._first > max(len(self._given) // 2, 1024):
-            del self._given[: oldest - self._first]
-            self._first = oldest
+        if self._kept is not None:
+            first, ids = self._kept
+            if oldest - first > max(len(ids) // 2, 1024):
+                self._kept = oldest, ids[oldest - first :]
 
     def get(self, arrival: int) -> Id:
-        if self._given is not None and arrival >= self._first:
-            given = self._given[arrival - self._first]
+        if self._kept is not None:
+            first, ids = self._kept
+            given = ids[arrival - first] if arrival >= first else None
             if given is not None:
                 return given
         return arrival
 
     def given(self, first: int, stop: int) -> list[Id | None]:
         """What was given for some arrivals, None where nothing was."""
-        if self._given is None:
+        if self._kept is None:
             return [None] * (stop - first)
-        return self._given[first - self._first : stop - self._first]
+        start, ids = self._kept
+        return ids[first - start : stop - start]

@@ -8,6 +8,7 @@ from typing import Any
 
 import numpy as np
 
+from swoop.errors import InternalError
 from swoop.join.ids import Ids
 from swoop.pairs import Change, Changes, Id, Kind, Pair, Step, Stream, TopK
 from swoop.similarity import Similarity
@@ -113,29 +114,69 @@ def make_skyband(pairs: Iterable[tuple[int, float]], floor: float | None, now: i
 
 
 class Feed:
-    """Changes that nobody has asked for yet. Their ids are looked up at once, while they are known."""
+    """Changes that nobody has asked for yet. Their ids are looked up at once, while they are known.
+
+    It knows who is in the top-k, so it notices an entry of what is there and an exit of what is not: such a change would be
+    wrong, and is never passed on.
+    """
 
     def __init__(self) -> None:
-        self.parts: list[Rows] = []
+        self._parts: list[tuple[int, Rows, dict[tuple[int, int], bool]]] = []  # with the number of changes up to each
+        self._taken = 0
+        self._top: set[tuple[int, int]] = set()
+
+    def restore(self, waiting: Rows | None, top: np.ndarray) -> None:
+        """Begin with changes that nobody has asked for, and with those who are in the top-k."""
+        self._top = set(zip(top["newer"].tolist(), top["older"].tolist(), strict=True))
+        if waiting is not None:
+            self._parts.append((self._taken, waiting, {}))
 
     def take(self, engine: Any, ids: Ids) -> None:
-        rows = engine.take_changes()
-        if len(rows):
-            self.parts.append(Rows.of(rows, ids))
+        """Take the changes from the engine. Interrupted at any line, it can be done again."""
+        if not engine.has_changes:
+            return
+        first, rows = engine.changes()
+        if len(rows) == 0:  # it was interrupted at its end
+            return
+        taken = self._parts[-1][0] if self._parts else self._taken
+        stop = first + len(rows)
+        if taken < stop:
+            part = rows[taken - first :]
+            self._parts.append((stop, Rows.of(part, ids), self._moves(part)))
+        for pair, is_in in self._parts[-1][2].items():
+            if is_in:
+                self._top.add(pair)
+            else:
+                self._top.discard(pair)
+        engine.forget_changes(stop)
 
-    def merged(self) -> Rows:
+    def _moves(self, rows: np.ndarray) -> dict[tuple[int, int], bool]:
+        """Who is in the top-k after some changes, and who is not any more."""
+        found: dict[tuple[int, int], bool] = {}
+        for kind, newer, older, time in zip(*(rows[name].tolist() for name in ("kind", "newer", "older", "time")), strict=True):
+            pair = newer, older
+            enters = KINDS[kind] == "enter"
+            if found.get(pair, pair in self._top) == enters:
+                raise InternalError(
+                    f"the change feed says at time {time} that the pair of sets {newer} and {older} "
+                    + ("enters the top-k, where it is already" if enters else "leaves the top-k, where it is not")
+                )
+            found[pair] = enters
+        return found
+
+    def waiting(self) -> Rows:
+        """All changes that nobody has asked for."""
         from swoop.engine.state import CHANGE
 
-        rows = np.concatenate([part.rows for part in self.parts]) if self.parts else np.zeros(0, CHANGE)
-        return Rows(
-            rows,
-            [name for part in self.parts for name in part.newer],
-            [name for part in self.parts for name in part.older],
-        )
+        parts = [rows for _, rows, _ in self._parts]
+        rows = np.concatenate([part.rows for part in parts]) if parts else np.zeros(0, CHANGE)
+        return Rows(rows, [name for part in parts for name in part.newer], [name for part in parts for name in part.older])
 
     def changes(self, clock: Clock, similarity: Similarity, two_streams: bool) -> Changes:
-        found = self.merged()
-        self.parts = []
+        found = self.waiting()
+        if self._parts:
+            self._taken = self._parts[-1][0]
+            self._parts = []
         pair = found.pair_maker(clock, similarity, two_streams)
 
         def make(index: int) -> Change:

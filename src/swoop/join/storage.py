@@ -37,6 +37,8 @@ _SETTINGS, _WINDOW, _CHANGES = "settings.json", "window.arrow", "changes.arrow"
 
 def save(join: TopKJoin, path: str | os.PathLike[str]) -> None:
     """Write the join to a file beside the target, then put it in its place."""
+    join._engine.settle()  # what was interrupted is in the feed
+    join._feed.take(join._engine, join._ids)
     target = Path(path)
     handle, name = tempfile.mkstemp(dir=target.parent, prefix=target.name, suffix=".part")
     try:
@@ -92,7 +94,7 @@ def _window_table(join: TopKJoin) -> pa.Table:
 
 
 def _changes_table(join: TopKJoin) -> pa.Table:
-    pending = join._feed.merged()
+    pending = join._feed.waiting()
     return pa.table(
         {
             **{name: pa.array(np.ascontiguousarray(pending.rows[name])) for name in CHANGE.names or ()},
@@ -184,17 +186,20 @@ def _restore(join: TopKJoin, settings: dict[str, Any], window: pa.Table, changes
     offsets, tokens = _read_sets(window)
     sides = window.column("side").to_numpy() if join.two_streams else np.empty(0, np.int8)
     contents = Contents(settings["first"], window.column("time").to_numpy(), sides, offsets, tokens)
+    if any(name is not None for name in ids):
+        join._ids.add(contents.first, contents.first, ids, size)
     engine.restore(contents, settings["index_time"])
     engine.counters = settings["counters"]
     join._clock.kind = settings["time_kind"]
     join._clock.now = settings["now"]
-    if any(name is not None for name in ids):
-        join._ids.add(engine.arrivals, engine.oldest, ids, size)
+    waiting = None
     if changes.num_rows:
         rows = np.zeros(changes.num_rows, CHANGE)
         for field in CHANGE.names or ():
             rows[field] = changes.column(field).to_numpy()
-        join._feed.parts = [Rows(rows, _read_ids(changes, "newer_id"), _read_ids(changes, "older_id"))]
+        waiting = Rows(rows, _read_ids(changes, "newer_id"), _read_ids(changes, "older_id"))
+    if join.track_changes:
+        join._feed.restore(waiting, engine.topk())
 
 
 def _read_sets(window: pa.Table) -> tuple[np.ndarray, Tokens]:

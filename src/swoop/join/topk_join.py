@@ -4,9 +4,9 @@ from __future__ import annotations
 
 import os
 import threading
-from collections.abc import Iterable
+from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
-from typing import Any, Self
+from typing import Any, NamedTuple, Self
 
 import numpy as np
 
@@ -17,7 +17,7 @@ from swoop.join.results import Feed, make_skyband, make_topk
 from swoop.join.tokens import flatten, read_set, single_kind
 from swoop.pairs import Changes, Explanation, Id, Pair, Step, Stream, TopK
 from swoop.similarity import Similarity, check_min_similarity, find_similarity
-from swoop.times import Clock, Time, find_window
+from swoop.times import Clock, Time, TimeKind, find_window
 
 ALGORITHMS = ("swoop", "swoop-minimal", *BASELINES)
 NO_SIDES = np.empty(0, np.int8)
@@ -55,6 +55,15 @@ class Stats:
     verified: int
     candidates: int
     memory_bytes: int
+
+
+class _Begun(NamedTuple):
+    """Arrivals that were begun: their times, and how many sets had arrived and what the index time was before them."""
+
+    kind: TimeKind
+    ticks: Sequence[int] | np.ndarray
+    arrivals: int
+    now: int
 
 
 class TopKJoin:
@@ -129,6 +138,7 @@ class TopKJoin:
         self._feed = Feed()
         self._engine = self._make_engine()
         self._lock = threading.RLock()  # kernels run without Python's global lock
+        self._begun: _Begun | None = None
 
     def _make_engine(self) -> Any:
         from swoop.engine.engine import Engine, Settings
@@ -183,19 +193,49 @@ class TopKJoin:
         side = self._side(stream)
         engine = self._engine
         with self._lock:
+            self._finish()
             kind, ticks = self._clock.read(time)
-            oldest = engine.oldest
-            tick = ticks if kind != "none" and self.window.kind != "count" else engine.arrivals
-            single = single_kind(found)
-            if single is not None:
-                engine.insert_one(tick, side, single[1], single[0])
-            else:
-                offsets, column = flatten([found])
-                sides = np.array([side], np.int8) if self.two_streams else NO_SIDES
-                engine.insert(np.array([tick], np.int64), offsets, column, sides)
-            self._clock.moved(kind, ticks)
-            self._ids.add(engine.arrivals, oldest, None if name is None else [name], 1)
-            self._arrived()
+            try:
+                self._begin(kind, (ticks,), None if name is None else [name])
+                tick = ticks if kind != "none" and self.window.kind != "count" else engine.arrivals
+                single = single_kind(found)
+                if single is not None:
+                    engine.insert_one(tick, side, single[1], single[0])
+                else:
+                    offsets, column = flatten([found])
+                    sides = np.array([side], np.int8) if self.two_streams else NO_SIDES
+                    engine.insert(np.array([tick], np.int64), offsets, column, sides)
+            finally:
+                self._finish()
+
+    def _begin(self, kind: TimeKind, ticks: Sequence[int] | np.ndarray, ids: Sequence[Id | None] | None) -> None:
+        """Note that sets with these times are to arrive, and take their ids."""
+        engine = self._engine
+        arrivals = engine.arrivals
+        self._begun = _Begun(kind, ticks, arrivals, engine.now)
+        self._ids.add(arrivals, engine.oldest, ids, len(ticks))
+
+    def _finish(self) -> None:
+        """Take note of what has happened since it was begun: what has arrived has arrived, whatever interrupted the rest.
+
+        Interrupted at any line, it can be done again.
+        """
+        if self._begun is None:
+            return
+        engine = self._engine
+        kind, ticks, before, then = self._begun
+        arrived = engine.arrivals - before
+        if arrived < len(ticks):
+            self._ids.cut(before + arrived)
+        if kind == "none" or self.window.kind == "count":
+            if arrived:
+                self._clock.moved(kind, int(ticks[arrived - 1]))
+        elif arrived or engine.now != then:
+            self._clock.moved(kind, engine.now)
+        if self.track_changes:
+            self._feed.take(engine, self._ids)
+        self._ids.forget(engine.oldest)
+        self._begun = None
 
     def _side(self, stream: Any) -> int:
         if not self.two_streams:
@@ -235,6 +275,7 @@ class TopKJoin:
         from swoop.join import columns as cs
 
         with self._lock:
+            self._finish()
             self._insert_table(cs.read_table(data), tokens, time, id, stream)
 
     def _insert_table(self, columns: Any, tokens: str, time: str | None, id: str | None, stream: str | None) -> None:
@@ -267,23 +308,14 @@ class TopKJoin:
     def _insert_columns(
         self, kind: Any, ticks: np.ndarray, offsets: np.ndarray, tokens: Any, sides: np.ndarray, ids: list[Any] | None
     ) -> None:
-        engine = self._engine
-        before, oldest = engine.arrivals, engine.oldest
-        untimed = kind == "none" or self.window.kind == "count"
-        times = np.arange(before, before + len(ticks)) if untimed else ticks
         try:
-            engine.insert(times, offsets, tokens, sides)
-        finally:  # what has arrived has arrived, even if the bulk was interrupted
-            arrived = engine.arrivals - before
-            if arrived:
-                self._clock.moved(kind, int(ticks[arrived - 1]))
-                self._ids.add(engine.arrivals, oldest, ids, arrived)
-                self._arrived()
-
-    def _arrived(self) -> None:
-        if self.track_changes:
-            self._feed.take(self._engine, self._ids)
-        self._ids.forget(self._engine.oldest)
+            self._begin(kind, ticks, ids)
+            before = self._engine.arrivals
+            untimed = kind == "none" or self.window.kind == "count"
+            times = np.arange(before, before + len(ticks)) if untimed else ticks
+            self._engine.insert(times, offsets, tokens, sides)
+        finally:
+            self._finish()
 
     def advance(self, time: Time) -> None:
         """Move the time on without an arrival: what has ended by then is gone.
@@ -291,19 +323,26 @@ class TopKJoin:
         A window of the last n sets does not move with time, so there only the time is checked.
         """
         with self._lock:
+            self._finish()
             kind, ticks = self._clock.read(time)
             if kind == "none":
                 raise InvalidType("advance needs a time, not None")
-            if self.window.kind != "count":
+            if self.window.kind == "count":
+                self._clock.moved(kind, ticks)
+                return
+            try:
+                self._begin(kind, (), None)
                 self._engine.advance(ticks)
-            self._clock.moved(kind, ticks)
-            self._arrived()
+                self._clock.moved(kind, ticks)
+            finally:
+                self._finish()
 
     # results
 
     def topk(self) -> TopK:
         """The most similar pairs now, at most k, in the total order. O(k), after what has arrived since is put in order."""
         with self._lock:
+            self._finish()
             return make_topk(self._engine.topk(), self._ids, self._clock, self.similarity, self.two_streams)
 
     def changes(self) -> Changes:
@@ -311,6 +350,8 @@ class TopKJoin:
         if not self.track_changes:
             raise InvalidArgument("the change feed is off; make the join with track_changes=True")
         with self._lock:
+            self._finish()
+            self._feed.take(self._engine, self._ids)  # there are some if reading went on with what was interrupted
             return self._feed.changes(self._clock, self.similarity, self.two_streams)
 
     def skyband(self) -> list[Step]:
@@ -330,6 +371,7 @@ class TopKJoin:
         [Step(until=10, similarity=1.0), Step(until=11, similarity=0.3333333333333333)]
         """
         with self._lock:
+            self._finish()
             stock, floor = self._engine.stock(), self._engine.floor
             shown = self.similarity.shown
             pairs = zip(stock["end"].tolist(), map(shown, stock["key"].tolist()), strict=True)
@@ -340,6 +382,7 @@ class TopKJoin:
         if not isinstance(pair, Pair) or pair.arrivals is None:
             raise InvalidType(f"explain takes a pair from topk() or changes(), not {pair!r:.80}")
         with self._lock:
+            self._finish()
             for arrival, name in zip(pair.arrivals, (pair.newer, pair.older), strict=True):
                 if not self._engine.oldest <= arrival < self._engine.arrivals:
                     raise NotInWindow(f"set {name!r} is not in the window any more, so its tokens are gone")
@@ -351,6 +394,7 @@ class TopKJoin:
         """Figures of the join so far."""
         engine = self._engine
         with self._lock:
+            self._finish()
             counters = engine.counters
             return Stats(
                 sets=engine.arrivals,
@@ -373,6 +417,7 @@ class TopKJoin:
         from swoop.join.storage import save
 
         with self._lock:
+            self._finish()
             save(self, path)
 
     @classmethod

@@ -13,6 +13,7 @@ from typing import Any
 
 import pyarrow as pa
 
+from swoop.errors import InternalError
 from swoop.join.results import id_column, make_skyband, time_column
 from swoop.oracle import rank
 from swoop.pairs import Change, Changes, Explanation, Kind, Pair, Step, TopK
@@ -74,7 +75,13 @@ class Merge:
         for row in rows:
             order = self._order(row)
             place = bisect_left(self._entries, order, key=_by_order)
-            if row["kind"] == "enter":
+            enters = row["kind"] == "enter"
+            if enters == (place < len(self._entries) and self._entries[place].order == order):
+                raise InternalError(
+                    f"a cell says at time {time} that the pair of {row['newer_id']!r} and {row['older_id']!r} "
+                    + ("enters its top-k, where it is already" if enters else "leaves its top-k, where it is not")
+                )
+            if enters:
                 new.append(_Entry(order, row))
                 self._entries.insert(place, new[-1])
             else:

@@ -1,0 +1,123 @@
+"""The change feed is complete, and notices when it would be wrong."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pytest
+
+import swoop
+from swoop.engine.feed import ENTER, EXPIRED, OUTRANKED
+from swoop.engine.state import CHANGE
+from swoop.errors import InternalError, InvalidTime
+from swoop.join.ids import Ids
+from swoop.join.results import Feed
+
+
+class Changes:
+    """An engine that says what it is told to say."""
+
+    has_changes = True
+
+    def __init__(self, *rows: tuple[int, int, int]) -> None:
+        self._rows = np.zeros(len(rows), CHANGE)
+        for row, (kind, newer, older) in zip(self._rows, rows, strict=True):
+            row["kind"], row["newer"], row["older"], row["time"] = kind, newer, older, 5
+        self.forgotten = 0
+
+    def changes(self) -> tuple[int, np.ndarray]:
+        return 0, self._rows
+
+    def forget_changes(self, stop: int) -> None:
+        self.forgotten = stop
+
+
+@pytest.mark.parametrize(
+    ("rows", "message"),
+    [
+        ([(EXPIRED, 1, 0)], "at time 5 that the pair of sets 1 and 0 leaves the top-k, where it is not"),
+        ([(OUTRANKED, 1, 0)], "sets 1 and 0 leaves the top-k, where it is not"),
+        ([(ENTER, 1, 0), (ENTER, 1, 0)], "sets 1 and 0 enters the top-k, where it is already"),
+        ([(ENTER, 1, 0), (EXPIRED, 1, 0), (EXPIRED, 1, 0)], "sets 1 and 0 leaves the top-k, where it is not"),
+    ],
+)
+def test_a_wrong_change_is_never_passed_on(rows: Any, message: str) -> None:
+    feed, engine = Feed(), Changes(*rows)
+    with pytest.raises(InternalError, match=message):
+        feed.take(engine, Ids())
+    assert len(feed.waiting()) == 0
+    assert engine.forgotten == 0
+
+
+def test_pairs_may_come_back() -> None:
+    feed = Feed()
+    feed.take(Changes((ENTER, 1, 0), (OUTRANKED, 1, 0), (ENTER, 1, 0), (EXPIRED, 1, 0)), Ids())
+    assert len(feed.waiting()) == 4
+
+
+def test_a_feed_goes_on_after_loading(tmp_path: Path) -> None:
+    """Pairs that wait to be settled in a new engine may be in the top-k."""
+    for seed in range(30):
+        chance = np.random.default_rng(seed)
+        rows = [chance.integers(0, 12, chance.integers(1, 6)).tolist() for _ in range(40)]
+        join, other = (swoop.TopKJoin(k=1, window=15, track_changes=True) for _ in range(2))
+        for time, tokens in enumerate(rows):
+            join.insert(tokens, time)
+            other.insert(tokens, time)
+            if time == 20:
+                join.save(tmp_path / "join")
+                join = swoop.TopKJoin.load(tmp_path / "join")
+        assert join.changes() == other.changes()
+
+
+def test_a_quiet_night_after_a_busy_day() -> None:
+    """The window shrinks in the middle of a bulk, with the usual thresholds; the feed goes on."""
+    chance = np.random.default_rng(1)
+    times = np.concatenate((np.sort(chance.integers(0, 1000, 15_000)), np.arange(1100, 6000, 40)))
+    tokens = (chance.random((len(times), 10)) ** 2 * 3000).astype(np.int64).tolist()
+    join, other = (swoop.TopKJoin(k=10, window=300, track_changes=True) for _ in range(2))
+    join.insert_many({"tokens": tokens, "time": times})
+    for start in range(0, len(times), 100):
+        other.insert_many({"tokens": tokens[start : start + 100], "time": times[start : start + 100]})
+    assert join._engine.paths["window shrunk"] > 0
+    assert join.changes() == other.changes()
+
+
+@pytest.mark.parametrize("first", [[1, 2], ["a"], []])
+def test_an_empty_text_is_a_token_of_its_own(first: list[Any]) -> None:
+    join = swoop.TopKJoin(k=3, window=10)
+    join.insert(first, time=1)
+    for time, token in enumerate(["", b"", "", b""], 2):
+        join.insert([token], time=time)
+    assert [(pair.newer, pair.older, pair.similarity) for pair in join.topk()] == [(4, 2, 1.0), (3, 1, 1.0)]
+
+
+def test_an_interrupted_arrival_is_known_to_all() -> None:
+    """A set that arrived before the interruption has its id, its time and its changes."""
+    join = swoop.TopKJoin(k=1, window=10, track_changes=True)
+    join.insert([1], 1, id="first")
+    run = join._engine._run
+
+    def interrupted(*arguments: Any) -> None:
+        run(*arguments)
+        raise KeyboardInterrupt
+
+    join._engine._run = interrupted
+    with pytest.raises(KeyboardInterrupt):
+        join.insert([1], 2, id="second")
+    join._engine._run = run
+    assert [(pair.newer, pair.older) for pair in join.topk()] == [("second", "first")]
+    assert [change.kind for change in join.changes()] == ["enter"]
+    with pytest.raises(InvalidTime):
+        join.insert([1], 1, id="third")
+    join.insert([1], 2, id="third")
+    assert join.topk()[0].newer == "third"
+    join._engine._run = interrupted
+    with pytest.raises(KeyboardInterrupt):
+        join.advance(100)
+    join._engine._run = run
+    assert list(join.topk()) == []
+    with pytest.raises(InvalidTime):
+        join.advance(99)
