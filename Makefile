@@ -6,7 +6,7 @@ READY := $(VENV)/.ready
 # Compiled kernels of the test run. Coverage sees kernels when they are compiled, so each run compiles anew.
 TEST_CACHE := $(CURDIR)/$(VENV)/test-cache
 
-.PHONY: demo test bench docs lint format clean
+.PHONY: demo test soak bench docs lint format clean
 
 demo: $(READY)
 	$(BIN)/swoop demo
@@ -14,6 +14,10 @@ demo: $(READY)
 test: lint
 	rm -rf $(TEST_CACHE)
 	NUMBA_JIT_COVERAGE=1 NUMBA_CACHE_DIR=$(TEST_CACHE) $(BIN)/python -m pytest -n 2 --dist worksteal --cov --cov-report=term
+
+# Random trials against brute force, for as long as one likes; SOAK=--help for all there is.
+soak: $(READY)
+	$(BIN)/python -m tests.soak $(SOAK)
 
 lint: $(READY)
 	$(BIN)/ruff format --check .

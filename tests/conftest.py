@@ -19,6 +19,15 @@ def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
     items.sort(key=lambda item: getattr(item, "module", None) is None or item.module.__name__ not in LONGEST)
 
 
+def pytest_terminal_summary(terminalreporter: pytest.TerminalReporter) -> None:
+    """What tests have to tell beyond that they passed."""
+    for found in terminalreporter.getreports("passed"):
+        for name, text in found.user_properties:
+            if name == "report":
+                terminalreporter.section(found.nodeid.split("::")[-1])
+                terminalreporter.write_line(str(text))
+
+
 @pytest.fixture(scope="session")
 def spark() -> Iterator[SparkSession]:
     """One session for all tests."""

@@ -2,29 +2,41 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from typing import Any
 
 from hypothesis import strategies as st
 
 import swoop
+from swoop.engine.thresholds import Thresholds, use
 from swoop.oracle import Record
 from swoop.pairs import Change, Pair
+from tests.rare import tiny
 
 SIMILARITIES = ("jaccard", "cosine", "dice", "overlap", "hamming")
 
 
 @dataclass(frozen=True)
 class History:
-    """A stream and the parameters of a join. ``steps`` are the sizes of the bulks; 1 is a single insertion."""
+    """A stream and the parameters of a join. ``steps`` are the sizes of the bulks; 1 is a single insertion.
+
+    ``limits`` are the thresholds of the engine, mostly tiny, so that what is rare happens all the time.
+    """
 
     records: list[Record]
     steps: list[int]
     options: dict[str, Any]
     algorithm: str = "swoop"
+    limits: Thresholds = field(default_factory=Thresholds)
 
     def join(self, **more: Any) -> swoop.TopKJoin:
-        return swoop.TopKJoin(**{**self.options, "algorithm": self.algorithm, **more})
+        with use(self.limits):
+            return swoop.TopKJoin(**{**self.options, "algorithm": self.algorithm, **more})
+
+
+def limits(most_valid: int) -> st.SearchStrategy[Thresholds]:
+    """Tiny thresholds, and now and then the usual ones."""
+    return st.randoms(use_true_random=False).map(lambda rng: tiny(rng, most_valid)) | st.just(Thresholds())
 
 
 def thresholds(similarity: str) -> st.SearchStrategy[float | None]:
@@ -82,7 +94,8 @@ def histories(draw: st.DrawFn, size: int = 25) -> History:
     }
     stream = draw(records(two_streams, size))
     steps = draw(st.lists(st.sampled_from([1, 1, 1, 2, 5]), min_size=len(stream), max_size=len(stream)))
-    return History(stream, steps, options, draw(st.sampled_from(["swoop", "swoop", "swoop-minimal"])))
+    algorithm = draw(st.sampled_from(["swoop", "swoop", "swoop-minimal"]))
+    return History(stream, steps, options, algorithm, draw(limits(size)))
 
 
 def insert(join: swoop.TopKJoin, part: list[Record]) -> None:

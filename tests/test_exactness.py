@@ -12,11 +12,12 @@ from hypothesis.stateful import RuleBasedStateMachine, initialize, precondition,
 
 import swoop
 from swoop import oracle
+from swoop.engine.thresholds import use
 from swoop.oracle import Record
-from tests.histories import SIMILARITIES, TOKEN_TYPES, History, histories, insert, replay, thresholds, windows
+from tests.histories import SIMILARITIES, TOKEN_TYPES, History, histories, insert, limits, replay, thresholds, windows
 
 
-@settings(max_examples=1500)
+@settings(max_examples=600)
 @given(histories())
 def test_same_as_brute_force_after_every_arrival(history: History) -> None:
     """With every invariant of the engine checked after each step."""
@@ -27,7 +28,7 @@ def test_same_as_brute_force_after_every_arrival(history: History) -> None:
         join._check()
 
 
-@settings(max_examples=1000)
+@settings(max_examples=500)
 @given(histories(), st.integers(0, 50))
 def test_bulks_and_reads_at_any_moment(history: History, later: int) -> None:
     """Looked at only now and then, so that pairs wait to be settled, and expire while they wait."""
@@ -48,7 +49,7 @@ def test_bulks_and_reads_at_any_moment(history: History, later: int) -> None:
         join._check()
 
 
-@settings(max_examples=1000)
+@settings(max_examples=500)
 @given(histories(), st.integers(0, 50))
 def test_change_feed(history: History, later: int) -> None:
     """Equal to brute force, change by change; and replayed from nothing it yields the top-k at every moment."""
@@ -97,7 +98,9 @@ class AnyActions(RuleBasedStateMachine):
             "min_similarity": data.draw(thresholds(similarity)),
         }
         algorithm = data.draw(st.sampled_from(["swoop", "swoop", "swoop-minimal"]))
-        self.join = swoop.TopKJoin(**self.options, track_changes=True, algorithm=algorithm)
+        self.limits = data.draw(limits(200))
+        with use(self.limits):
+            self.join = swoop.TopKJoin(**self.options, track_changes=True, algorithm=algorithm)
         self.token_type = data.draw(TOKEN_TYPES)
         self.records: list[Record] = []
         self.now = 0
@@ -139,7 +142,8 @@ class AnyActions(RuleBasedStateMachine):
             path = Path(folder) / "join"
             self.join.save(path)
             before = self.join.stats
-            self.join = swoop.TopKJoin.load(path)
+            with use(self.limits):
+                self.join = swoop.TopKJoin.load(path)
         after = self.join.stats
         assert (before.sets, before.window_size, before.pre_candidates) == (after.sets, after.window_size, after.pre_candidates)
         if self.join.algorithm == "swoop-minimal":  # a floor, and the stock above it, depend on what was before the window
