@@ -184,7 +184,8 @@ class Clock:
         """The caller's time for ticks of the clock; what ends after the last datetime that there is, ends then."""
         if self.kind not in ("naive", "aware"):
             return ticks
-        return (EPOCH if self.kind == "naive" else EPOCH_UTC) + dt.timedelta(microseconds=min(ticks, LAST_DATETIME))
+        known = min(max(ticks, FIRST_DATETIME), LAST_DATETIME)
+        return (EPOCH if self.kind == "naive" else EPOCH_UTC) + dt.timedelta(microseconds=known)
 
     def result_time(self, ticks: int) -> Time:
         """The time of a result: in a count window arrival numbers, whatever times the sets have."""

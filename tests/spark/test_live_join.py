@@ -36,7 +36,6 @@ SCHEMA = pa.schema(
         ("time", pa.int64()),
         ("tokens", pa.list_(pa.int64())),
         ("stream", pa.string()),
-        ("tie", pa.int64()),
         ("reason", pa.string()),
         ("row", pa.string()),
     ]
@@ -56,7 +55,7 @@ class Row:
 
 
 def table(rows: list[Row]) -> pa.Table:
-    found = [(r.id, r.time, r.tokens, r.stream, hash(r.tokens), r.reason, "{}") for r in rows]
+    found = [(r.id, r.time, r.tokens, r.stream, r.reason, "{}") for r in rows]
     return pa.Table.from_pylist([dict(zip(SCHEMA.names, row, strict=True)) for row in found], SCHEMA)
 
 
@@ -126,7 +125,7 @@ def results(folder: Path, live: LiveJoin) -> Any:
 
 
 def order(row: Row) -> Any:
-    return row.time, row.id, hash(row.tokens)
+    return row.time, row.id, row.tokens, row.stream
 
 
 def expected(run: Run) -> Any:

@@ -22,13 +22,14 @@ import numpy as np
 import pyarrow as pa  # the annotations of a task's function must be known when it runs
 from pyspark.sql import Column, DataFrame, SparkSession
 from pyspark.sql import functions as F  # noqa: N812
+from pyspark.sql import types as T  # noqa: N812
 
 from swoop.bench.elements import Events, Kind, Publications, parse
 from swoop.bench.mails import Row, read_mail
 from swoop.bench.streams import Stream
 from swoop.errors import InvalidArgument, InvalidData, InvalidFile
 from swoop.spark import timestamps, transitions, words
-from swoop.spark.rows import Names, hashed, ticks, tie, time_kind, why_unusable
+from swoop.spark.rows import Names, ticks, time_kind, why_unusable
 
 AnyPath = str | os.PathLike[str]
 
@@ -185,6 +186,14 @@ LOADERS: dict[str, Callable[[SparkSession, str], DataFrame]] = {
 }
 
 
+def _hashed(sets: DataFrame) -> Column:
+    """Tokens as 64-bit numbers: integers as they are, all others by their hash."""
+    found = sets.schema["tokens"].dataType
+    if isinstance(found, T.ArrayType) and isinstance(found.elementType, T.IntegralType):
+        return F.col("tokens").cast("array<bigint>")
+    return F.transform("tokens", lambda token: F.xxhash64(token))
+
+
 def to_stream(name: str, sets: DataFrame) -> Stream:
     """Sets as a stream for benchmarks: in the order of time and id, tokens numbered by first appearance, times in microseconds.
 
@@ -194,15 +203,15 @@ def to_stream(name: str, sets: DataFrame) -> Stream:
     names = Names("id", "time", "tokens", None)
     names.check(sets)
     kind = time_kind(sets, "time")
-    usable = why_unusable(names, kind).isNull()
+    usable = why_unusable(sets, names, kind).isNull()
     prepared = sets.select(
         "id",
         F.when(usable, ticks("time", kind)).alias("time"),
-        F.when(usable, F.array_distinct(hashed(sets, "tokens"))).alias("tokens"),
+        F.when(usable, F.array_distinct(_hashed(sets))).alias("tokens"),
     ).persist()  # a sort looks at its rows twice, and files are to be parsed once
     try:
         with _plain_errors(name):
-            table = prepared.orderBy("time", "id", tie(F.col("tokens"), F.lit("left"))).select("time", "tokens").toArrow()
+            table = prepared.orderBy("time", "id", "tokens").select("time", "tokens").toArrow()
     finally:
         prepared.unpersist()
     kept = table.filter(table["time"].is_valid())

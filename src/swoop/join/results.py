@@ -12,7 +12,7 @@ from swoop.errors import InternalError
 from swoop.join.ids import Ids
 from swoop.pairs import Change, Changes, Id, Kind, Pair, Step, Stream, TopK
 from swoop.similarity import Similarity
-from swoop.times import Clock
+from swoop.times import FIRST_DATETIME, LAST_DATETIME, Clock
 
 KINDS: tuple[Kind, ...] = ("enter", "outranked", "expired")
 SIDES: tuple[Stream, ...] = ("left", "right")
@@ -69,12 +69,13 @@ class Rows:
 
 
 def time_column(ticks: np.ndarray | list[int], clock: Clock) -> Any:
+    """Times as an Arrow column, the same as :meth:`swoop.times.Clock.result_time` gives one by one."""
     import pyarrow as pa
 
-    column = pa.array(ticks, pa.int64())
     if clock.window.kind == "count" or clock.kind not in ("naive", "aware"):
-        return column
-    return column.cast(pa.timestamp("us", "UTC" if clock.kind == "aware" else None))
+        return pa.array(ticks, pa.int64())
+    known = np.clip(np.asarray(ticks, np.int64), FIRST_DATETIME, LAST_DATETIME)
+    return pa.array(known).cast(pa.timestamp("us", "UTC" if clock.kind == "aware" else None))
 
 
 def id_column(ids: list[Id]) -> Any:

@@ -19,12 +19,12 @@ import pyarrow.compute as pc
 from swoop.errors import InvalidFile
 from swoop.spark.chunks import Chunk, Damaged, Store, add_rows, read_chunks, seal, unseal
 from swoop.spark.grid import Grid
-from swoop.spark.live_join import NEVER, concatenated, move_on, split
-from swoop.spark.resuming import Parameters, ordered
+from swoop.spark.live_join import concatenated, expired_at, move_on, split
+from swoop.spark.resuming import Parameters, ordered, same_as_before
 from swoop.times import Window
 
-SET = ("time", "id", "tie", "copy", "size", "stream", "text")  # who a set is, and what results say about it
-BY = ("id", "tie", "copy")  # what tells sets of the same time apart, and orders them
+SET = ("time", "id", "copy", "size", "stream", "text")  # who a set is, and what results say about it
+BY = ("id", "copy")  # what tells sets of the same time apart, and orders them
 TOLD = ("shared", "only_newer", "only_older")
 FEW = 64  # tables of sets, before they are put together
 
@@ -201,7 +201,7 @@ class Cell:
     def _keep(self, store: CellStore, sets: pa.Table | None, watermark: int | None, step: str) -> tuple[Chunk, ...]:
         """Write the rows of a batch, and delete the chunks that nobody needs any more."""
         before = self.state.chunks
-        expired = NEVER if watermark is None else watermark - 1 - self._parameters.window.length
+        expired = expired_at(watermark, self._parameters.window.length)
         if sets is None:
             chunks = tuple(chunk for chunk in before if chunk.latest > expired)
         else:
@@ -219,13 +219,12 @@ class Cell:
 
 
 def _with_copies(rows: pa.Table) -> pa.Table:
-    """Rows, in order, with a number that tells those apart that are the same in time, id and tie."""
-    same = np.ones(rows.num_rows - 1, bool)
-    for name in ("time", "tie", "id"):
-        column = rows[name].combine_chunks()
-        same &= pc.equal(column[1:], column[:-1]).to_numpy(zero_copy_only=False)
+    """Rows, in order, with a number that tells those apart that are the same in time and id.
+
+    Sets of one id are in one group, so whoever has one of them has them all, and gives them the same numbers.
+    """
     places = np.arange(rows.num_rows)
-    first = np.maximum.accumulate(np.where(np.concatenate(([False], same)), 0, places))
+    first = np.maximum.accumulate(np.where(same_as_before(rows), 0, places))
     return rows.append_column("copy", pa.array(places - first))
 
 

@@ -20,8 +20,23 @@ from pyspark.sql import types as T  # noqa: N812
 
 from swoop.errors import InvalidArgument
 from swoop.similarity import Similarity, check_min_similarity, find_similarity
-from swoop.spark.rows import Names, check_k, find_spark_window, from_ticks, hashed, ticks, tie, time_kind, why_unusable
+from swoop.spark.rows import (
+    Names,
+    check_k,
+    find_spark_window,
+    from_ticks,
+    id_of,
+    quoted,
+    readable,
+    row_in_json,
+    stream_of,
+    ticks,
+    time_kind,
+    tokens_of,
+    why_unusable,
+)
 from swoop.spark.slices import PAIR, replay_slice
+from swoop.times import FIRST_DATETIME, LAST_DATETIME
 
 
 def topk_history(
@@ -66,13 +81,13 @@ def topk_history(
     names = Names(id, time, tokens, stream)
     names.check(sets)
     kind = time_kind(sets, time, length)
-    reason = why_unusable(names, kind)
+    sets, names = names.plain(sets)
     prepared = sets.select(
-        F.col(id).alias("id"),
-        ticks(time, kind).alias("time"),
-        hashed(sets, tokens).alias("tokens"),
-        *([F.col(stream).alias("stream")] if stream else []),
-        reason.alias("reason"),
+        id_of(sets, names).alias("id"),
+        ticks(names.time, kind).alias("time"),
+        tokens_of(sets, names).alias("tokens"),
+        *([stream_of(names).alias("stream")] if stream else []),
+        why_unusable(sets, names, kind).alias("reason"),
     )
     extent = _measure(prepared, slices)
     if extent.unusable:
@@ -88,14 +103,13 @@ def topk_history(
         run = _replay(
             k, length.length, similarity, threshold, stream is not None, cuts, T.StructType([T.StructField("id", id_type)])
         )
-        last = tie(F.col("tokens"), F.col("stream") if stream else F.lit("left"))
         # not a filter: Spark would push it down to the texts, and make the tokens of each once more for it
         slices_of = F.when(F.col("reason").isNull(), _slices_of(F.col("time"), cuts, length.length))
         segments = (
             prepared.withColumn("slice", F.explode(slices_of))
             .drop("reason")
             .repartitionById(len(cuts) - 1, "slice")
-            .sortWithinPartitions("slice", "time", "id", last)
+            .sortWithinPartitions("slice", "time", "id", "tokens", *(["stream"] if stream else []))
             .groupBy("slice")
             .applyInArrow(run, _segment_schema(id_type))
         )
@@ -113,14 +127,30 @@ def topk_history(
 def rejected(
     sets: DataFrame, *, id: str = "id", time: str = "time", tokens: str = "tokens", stream: str | None = None
 ) -> DataFrame:
-    """The rows that :func:`topk_history` cannot use, with a column ``reason``.
+    """The rows that :func:`topk_history` cannot use, with two more columns: ``reason``, and ``row``, the whole row in JSON.
 
-    These are rows with a null id, time, set or token, a time out of range, or a stream that is neither left nor right.
+    These are rows with a null id, time, set or token, a time out of range, a set of too many tokens, a stream that is neither
+    left nor right, or an id or token that is not UTF-8. Whatever they hold, they can be collected: strings that are not UTF-8
+    are made so, followed by their bytes; a timestamp that Python does not know is null, and stands in ``row``.
     """
     names = Names(id, time, tokens, stream)
     names.check(sets)
-    reason = why_unusable(names, time_kind(sets, time))
-    return sets.withColumn("reason", reason).filter(F.col("reason").isNotNull())
+    kind = time_kind(sets, time)
+    columns = [name for name in sets.columns if name.lower() not in ("reason", "row")]
+    kept = [place for place, name in enumerate(sets.columns) if name in columns]
+    plain, names = names.plain(sets)
+    shown = [_collectable(plain, plain.columns[place]) for place in kept]
+    found = plain.select(*shown, why_unusable(plain, names, kind), row_in_json(plain, sets.columns))
+    found = found.toDF(*(f"c{place}" for place in range(len(kept))), "reason", "row")
+    return found.filter(F.col("reason").isNotNull()).toDF(*columns, "reason", "row")
+
+
+def _collectable(sets: DataFrame, name: str) -> Column:
+    found = sets.schema[name].dataType
+    if not isinstance(found, T.TimestampType | T.TimestampNTZType):
+        return readable(F.col(name), found)
+    when = ticks(name, "aware" if isinstance(found, T.TimestampType) else "naive")
+    return F.when(when.between(FIRST_DATETIME, LAST_DATETIME), F.col(name))
 
 
 def at_least_once(stays: DataFrame) -> DataFrame:
@@ -142,10 +172,10 @@ def explain(pairs: DataFrame, sets: DataFrame, *, id: str = "id", tokens: str = 
     id, tokens
         Names of the columns of ``sets``.
     """
-    newer, older = (sets.select(F.col(id).alias(side), F.col(tokens).alias(f"_{side}")) for side in ("newer", "older"))
+    newer, older = (sets.select(quoted(id).alias(side), quoted(tokens).alias(f"_{side}")) for side in ("newer", "older"))
     found = pairs.join(newer, "newer", "left").join(older, "older", "left")
     return found.select(
-        *pairs.columns,
+        *map(quoted, pairs.columns),
         F.array_intersect("_newer", "_older").alias("shared"),
         F.array_except("_newer", "_older").alias("only_newer"),
         F.array_except("_older", "_newer").alias("only_older"),
@@ -171,8 +201,8 @@ class _Extent:
         steps = len(self.quantiles) - 1
         cuts = [self.first]
         for n in range(1, slices):
-            cut = self.quantiles[steps * n // slices]
-            if cut - cuts[-1] >= least:
+            cut = self.quantiles[steps * n // slices]  # by doubles, so it may lie beyond the last
+            if cut - cuts[-1] >= least and cut <= self.last:
                 cuts.append(cut)
         return [*cuts, self.last + 1]
 
@@ -198,9 +228,12 @@ def _cores(sets: DataFrame) -> int:
 def _slices_of(time: Column, cuts: list[int], length: int) -> Column:
     """The slices that a set belongs to: its own, and those after it whose first window it is in."""
     bounds = F.array(
-        *(F.struct(F.lit(n).alias("n"), F.lit(a).alias("a"), F.lit(b).alias("b")) for n, (a, b) in enumerate(pairwise(cuts)))
+        *(
+            F.struct(F.lit(n).alias("n"), F.lit(a - length).cast("long").alias("after"), F.lit(b).cast("long").alias("before"))
+            for n, (a, b) in enumerate(pairwise(cuts))
+        )
     )
-    own = F.filter(bounds, lambda s: (time < s["b"]) & (time > s["a"] - F.lit(length)))
+    own = F.filter(bounds, lambda s: (time > s["after"]) & (time < s["before"]))
     return F.transform(own, lambda s: s["n"])
 
 

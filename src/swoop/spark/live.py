@@ -31,7 +31,18 @@ from swoop.spark.live_join import LiveJoin
 from swoop.spark.metrics import Metrics
 from swoop.spark.outputs import MemoryOutput, find_output
 from swoop.spark.resuming import Parameters, Resuming, StreamStats, log
-from swoop.spark.rows import Names, check_k, find_spark_window, hashed, stream_of, ticks, tie, time_kind, why_unusable
+from swoop.spark.rows import (
+    Names,
+    check_k,
+    find_spark_window,
+    id_of,
+    row_in_json,
+    stream_of,
+    ticks,
+    time_kind,
+    tokens_of,
+    why_unusable,
+)
 from swoop.spark.sessions import STATE_SETTINGS
 from swoop.spark.sizing import Machines, choose_cells
 from swoop.times import Window, find_lateness
@@ -127,18 +138,21 @@ def _chosen(spark: SparkSession, window: Window, rate: float | None) -> int:
 
 
 def _prepared(sets: DataFrame, names: Names, parameters: Parameters) -> DataFrame:
-    """The columns that a live join takes. Of a row that cannot be used, the whole row in JSON; of others, the set."""
-    why = why_unusable(names, parameters.times)
-    row = F.to_json(F.struct(*(F.col(f"`{name}`") for name in sets.columns)), {"ignoreNullFields": "false"})
+    """The columns that a live join takes: of a row that can be used, the set; of others, why not, and the whole row in JSON."""
+    columns = sets.columns
+    sets, names = names.plain(sets)
+    why = why_unusable(sets, names, parameters.times)
+    found = {
+        "id": id_of(sets, names),
+        "time": ticks(names.time, parameters.times),
+        "tokens": tokens_of(sets, names),
+        "stream": stream_of(names),
+        **({"text": F.col(names.text).cast("string")} if names.text else {}),
+    }
     return sets.select(
-        F.col(names.id).alias("id"),
-        ticks(names.time, parameters.times).alias("time"),
-        F.when(why.isNull(), F.col(names.tokens)).alias("tokens"),
-        stream_of(names).alias("stream"),
-        F.when(why.isNull(), tie(hashed(sets, names.tokens), stream_of(names))).alias("tie"),
+        *(F.when(why.isNull(), column).alias(name) for name, column in found.items()),
         why.alias("reason"),
-        F.when(why.isNotNull(), row).alias("row"),
-        *([F.col(names.text).cast("string").alias("text")] if names.text else []),
+        F.when(why.isNotNull(), row_in_json(sets, columns)).alias("row"),
     )
 
 

@@ -18,7 +18,7 @@ from swoop.pairs import Changes, Explanation, Pair, Step
 from swoop.spark.checkpoint import State
 from swoop.spark.resuming import Resuming, ordered
 
-COLUMNS = ("id", "time", "tokens", "stream", "tie", "reason", "row")  # and "text", if there are texts to show
+COLUMNS = ("id", "time", "tokens", "stream", "reason", "row")  # and "text", if there are texts to show
 NEVER = -(2**63)  # before every time
 
 
@@ -103,7 +103,7 @@ class LiveJoin(Resuming):
             sets=state.counters.sets + entered.num_rows,
             changes=state.counters.changes + sum(map(len, changes)),
         )
-        expired = NEVER if state.watermark is None else state.watermark - 1 - self._parameters.window.length
+        expired = expired_at(state.watermark, self._parameters.window.length)
         kept = sets if sets is not None else rows.slice(0, 0)
         self._state = self._checkpoint.write(replace(state, counters=counters), kept, expired)
         return changes
@@ -164,6 +164,11 @@ def split(rows: pa.Table, watermark: int | None) -> tuple[pa.Table, pa.Table]:
         return rows.slice(0, 0), rows
     before = pc.less(rows["time"], watermark)
     return rows.filter(before), rows.filter(pc.invert(before))
+
+
+def expired_at(watermark: int | None, length: int) -> int:
+    """Rows up to this time have left the window."""
+    return NEVER if watermark is None else max(NEVER, watermark - 1 - length)
 
 
 def move_on(highest: int | None, watermark: int | None, latest: int | None, lateness: int) -> tuple[int | None, int | None]:

@@ -39,7 +39,7 @@ def _by_order(entry: _Entry) -> tuple[Any, ...]:
 
 def _step(row: dict[str, Any]) -> tuple[Any, ...]:
     """Which step a change belongs to. At a time, pairs expire first, then sets arrive."""
-    return row["time"], row["arrival"], row["by_id"], row["by_tie"], row["by_copy"]
+    return row["time"], row["arrival"], *(row[f"by_{name}"] for name in BY)
 
 
 class Merge:

@@ -14,6 +14,7 @@ from typing import Any
 
 import numpy as np
 import pyarrow as pa
+import pyarrow.compute as pc
 
 from swoop.errors import InvalidArgument, InvalidFile
 from swoop.join.topk_join import TopKJoin
@@ -22,8 +23,6 @@ from swoop.similarity import Similarity
 from swoop.spark.checkpoint import Checkpoint, State
 from swoop.spark.outputs import Output
 from swoop.times import Clock, Time, TimeKind, Window
-
-ORDER = [("time", "ascending"), ("id", "ascending"), ("tie", "ascending")]
 
 log = logging.getLogger("swoop.spark")
 
@@ -247,7 +246,7 @@ class Resuming(ABC):
         times = sets["time"]
         if self._parameters.times != "integer":
             times = times.cast(pa.timestamp("us", "UTC" if self._parameters.times == "aware" else None))
-        shown = sets.set_column(sets.column_names.index("time"), "time", times).drop_columns("tie")
+        shown = sets.set_column(sets.column_names.index("time"), "time", times)
         return shown if self._parameters.two_streams else shown.drop_columns("stream")
 
     def _done(self, rows: int, started: float) -> None:
@@ -268,6 +267,26 @@ class Resuming(ABC):
 
 
 def ordered(rows: pa.Table) -> pa.Table:
-    """Rows in the order in which they enter."""
+    """Rows in the order in which they enter: by time, id, tokens and stream. What is equal in all of these is the same set."""
     times = rows["time"].to_numpy()
-    return rows if bool(np.all(times[1:] > times[:-1])) else rows.sort_by(ORDER)
+    if bool(np.all(times[1:] > times[:-1])):
+        return rows
+    rows = rows.sort_by([("time", "ascending"), ("id", "ascending")])
+    same = same_as_before(rows)
+    if not same.any():
+        return rows
+    twins = np.flatnonzero(same | np.append(same[1:], False))  # sets that have their time and id in common with others
+    number = np.cumsum(~same)[twins]
+    found = rows.take(twins)
+    keys = zip(number.tolist(), found["tokens"].to_pylist(), found["stream"].to_pylist(), strict=True)
+    places = np.arange(rows.num_rows)
+    places[twins] = twins[[place for _, place in sorted((key, place) for place, key in enumerate(keys))]]
+    return rows.take(places)
+
+
+def same_as_before(rows: pa.Table) -> np.ndarray:
+    """Which rows have the time and the id of the row before them."""
+    same = np.zeros(rows.num_rows, bool)
+    times, ids = rows["time"].to_numpy(), rows["id"].combine_chunks()
+    same[1:] = (times[1:] == times[:-1]) & pc.equal(ids[1:], ids[:-1]).to_numpy(zero_copy_only=False)
+    return same

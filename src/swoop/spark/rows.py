@@ -1,8 +1,8 @@
-"""Rows as sets: which of them can be used, their times as ticks, their tokens as 64-bit numbers."""
+"""Rows as sets: which of them can be used, and how those look that cannot. Times become ticks, tokens stay what they are."""
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, fields, replace
 
 from pyspark.sql import Column, DataFrame
 from pyspark.sql import functions as F  # noqa: N812
@@ -24,12 +24,12 @@ class Names:
     text: str | None = None
 
     def check(self, sets: DataFrame) -> None:
-        """Refuse names that do not exist, and tokens that are none."""
-        for argument in ("id", "time", "tokens", "stream", "text"):
-            name = getattr(self, argument)
-            if name is not None and name not in sets.columns:
+        """Refuse names that do not exist or are not unique, and tokens that are none."""
+        for argument, name in self._given():
+            if sets.columns.count(name) != 1:
                 there = ", ".join(map(repr, sets.columns))
-                raise InvalidData(f"there is no column {name!r} for {argument}; there is {there}. Name it with {argument}=...")
+                wrong = "there is no column" if name not in sets.columns else "there is more than one column"
+                raise InvalidData(f"{wrong} {name!r} for {argument}; there is {there}. Name it with {argument}=...")
         found = sets.schema[self.tokens].dataType
         if not isinstance(found, T.ArrayType) or not isinstance(
             found.elementType, T.StringType | T.BinaryType | T.IntegralType
@@ -37,6 +37,23 @@ class Names:
             raise InvalidData(
                 f"column {self.tokens!r} has type {found.simpleString()}; tokens are an array of strings, binaries or integers"
             )
+
+    def _given(self) -> list[tuple[str, str]]:
+        return [(field.name, name) for field in fields(self) if (name := getattr(self, field.name)) is not None]
+
+    def plain(self, sets: DataFrame) -> tuple[DataFrame, Names]:
+        """The same rows under names that mean one column to Spark, whatever is in theirs: dots, backticks, the other case."""
+        renamed = {argument: _plain_name(sets.columns.index(name)) for argument, name in self._given()}
+        return sets.toDF(*map(_plain_name, range(len(sets.columns)))), replace(self, **renamed)
+
+
+def quoted(name: str) -> Column:
+    """A column by its name, whatever the name has in it."""
+    return F.col("`" + name.replace("`", "``") + "`")
+
+
+def _plain_name(place: int) -> str:
+    return f"c{place}"
 
 
 def check_k(k: object) -> int:
@@ -93,37 +110,78 @@ def from_ticks(ticks: Column, kind: TimeKind) -> Column:
     return ticks
 
 
-def hashed(sets: DataFrame, tokens: str) -> Column:
-    """Tokens as 64-bit numbers: integers as they are, all others by their hash."""
-    found = sets.schema[tokens].dataType
-    if isinstance(found, T.ArrayType) and isinstance(found.elementType, T.IntegralType):
-        return F.col(tokens).cast("array<bigint>")
-    return F.transform(tokens, lambda token: F.xxhash64(token))
+def plain_type(found: T.DataType) -> str:
+    """The type as which ids and tokens are compared: strings byte by byte, under any collation; integers with 64 bits."""
+    if isinstance(found, T.ArrayType):
+        return f"array<{plain_type(found.elementType)}>"
+    if isinstance(found, T.StringType):
+        return "string"
+    return "bigint" if isinstance(found, T.IntegralType) else found.simpleString()
+
+
+def id_of(sets: DataFrame, names: Names) -> Column:
+    found = sets.schema[names.id].dataType
+    return F.col(names.id).cast("string") if isinstance(found, T.StringType) else F.col(names.id)
+
+
+def tokens_of(sets: DataFrame, names: Names) -> Column:
+    return F.col(names.tokens).cast(plain_type(sets.schema[names.tokens].dataType))
 
 
 def stream_of(names: Names) -> Column:
-    return F.col(names.stream) if names.stream else F.lit("left")
+    return F.col(names.stream).cast("string") if names.stream else F.lit("left")
 
 
-def tie(hashes: Column, stream: Column) -> Column:
-    """What orders sets of the same time and id: from hashed tokens and stream, the same for histories and for streams."""
-    return F.xxhash64(hashes, stream)
-
-
-def why_unusable(names: Names, kind: TimeKind) -> Column:
+def why_unusable(sets: DataFrame, names: Names, kind: TimeKind) -> Column:
     """What is wrong with a row; null if nothing is."""
-    when = ticks(names.time, kind)
+    when, tokens, types = ticks(names.time, kind), tokens_of(sets, names), sets.schema
     first, last = (-LATEST + 1, LATEST - 1) if kind == "integer" else (FIRST_DATETIME, LAST_DATETIME)
-    no_token = F.exists(names.tokens, lambda token: token.isNull())
+    no_token = F.exists(tokens, lambda token: token.isNull())
     found = (
         F.when(F.col(names.id).isNull(), "the id is null")
         .when(F.col(names.time).isNull(), "the time is null")
         .when((when < F.lit(first)) | (when > F.lit(last)), "the time is out of range")
         .when(F.col(names.tokens).isNull(), "the tokens are null")
-        .when(F.size(names.tokens) > F.lit(MAX_SET_SIZE), f"there are more than {MAX_SET_SIZE} tokens")
+        .when(F.size(tokens) > F.lit(MAX_SET_SIZE), f"there are more than {MAX_SET_SIZE} tokens")
         .when(F.coalesce(no_token, F.lit(False)), "a token is null")
     )
+    if isinstance(types[names.id].dataType, T.StringType):
+        found = found.when(~F.is_valid_utf8(id_of(sets, names)), "the id is not UTF-8")
+    if plain_type(types[names.tokens].dataType) == "array<string>":
+        found = found.when(F.exists(tokens, lambda token: ~F.is_valid_utf8(token)), "a token is not UTF-8")
     if names.stream:
-        is_stream = F.coalesce(F.col(names.stream).isin("left", "right"), F.lit(False))
+        is_stream = F.coalesce(stream_of(names).isin("left", "right"), F.lit(False))
         found = found.when(~is_stream, "the stream is neither 'left' nor 'right'")
+    if names.text:
+        is_text = F.coalesce(F.is_valid_utf8(F.col(names.text).cast("string")), F.lit(True))
+        found = found.when(~is_text, "the text is not UTF-8")
     return found
+
+
+def row_in_json(sets: DataFrame, columns: list[str]) -> Column:
+    """The whole row as it was given, under the names of its columns. Readable, whatever bytes there are."""
+    found = (readable(F.col(field.name), field.dataType) for field in sets.schema)
+    given = F.struct(*(column.alias(name) for column, name in zip(found, columns, strict=True)))
+    return F.to_json(given, {"ignoreNullFields": "false"})
+
+
+def readable(column: Column, found: T.DataType) -> Column:
+    """A column in which strings that are not UTF-8 are: with a sign where bytes cannot be read, and all bytes beside it."""
+    if isinstance(found, T.StringType):
+        shown = F.concat(F.make_valid_utf8(column), F.lit(" (hex "), F.hex(column), F.lit(")"))
+        return F.when(F.is_valid_utf8(column) | column.isNull(), column).otherwise(shown)
+    if isinstance(found, T.ArrayType) and _has_strings(found):
+        inner = found.elementType
+        return F.transform(column, lambda element: readable(element, inner))
+    if isinstance(found, T.StructType) and _has_strings(found):
+        inside = F.struct(*(readable(column.getField(f.name), f.dataType).alias(f.name) for f in found))
+        return F.when(column.isNotNull(), inside)
+    return column
+
+
+def _has_strings(found: T.DataType) -> bool:
+    if isinstance(found, T.ArrayType):
+        return _has_strings(found.elementType)
+    if isinstance(found, T.StructType):
+        return any(_has_strings(field.dataType) for field in found)
+    return isinstance(found, T.StringType)
