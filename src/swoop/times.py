@@ -91,7 +91,7 @@ def find_window(window: Any) -> Window:
     return Window("duration" if kind == "duration" else "integer", length)
 
 
-def find_lateness(lateness: Any, window: Window) -> int:
+def find_lateness(lateness: Any, window: Window, what: str = "lateness") -> int:
     """How long rows are waited for, in ticks: a duration or an integer, like the window, and 0 at least.
 
     >>> find_lateness("10 seconds", find_window("1 hour")), find_lateness(0, find_window(500))
@@ -100,14 +100,14 @@ def find_lateness(lateness: Any, window: Window) -> int:
     if isinstance(lateness, int) and not isinstance(lateness, bool) and (window.kind == "integer" or lateness == 0):
         ticks = lateness
     elif window.kind == "duration" and isinstance(lateness, str):
-        ticks = _parse_duration(lateness, "lateness")
+        ticks = _parse_duration(lateness, what)
     elif window.kind == "duration" and isinstance(lateness, dt.timedelta):
         ticks = lateness // MICROSECOND
     else:
         wanted = "an integer" if window.kind == "integer" else "a duration such as '10 seconds'"
-        raise InvalidType(f"the window is {window}, so lateness must be {wanted}, not {lateness!r}")
+        raise InvalidType(f"the window is {window}, so {what} must be {wanted}, not {lateness!r}")
     if not 0 <= ticks < LATEST:
-        raise InvalidArgument(f"lateness must be 0 at least and below 2**62, not {lateness!r}")
+        raise InvalidArgument(f"{what} must be 0 at least and below 2**62, not {lateness!r}")
     return ticks
 
 

@@ -32,6 +32,7 @@ from tests.spark.test_live_join import (  # noqa: F401
     Row,
     Run,
     check,
+    few_agree,
     folder,
     fresh,
     order,
@@ -96,7 +97,11 @@ class Cluster:
         rows = rows.append_column("group", group).append_column("size", size)
         cuts = sorted(self.chance.randrange(rows.num_rows + 1) for _ in range(2))
         tasks = [rows[a:b] for a, b in zip([0, *cuts], [*cuts, rows.num_rows], strict=True) if b > a]
-        routed = pa.Table.from_batches([packed(task, self.layout) for task in tasks]).to_pandas() if tasks else None
+        routed = (
+            pa.Table.from_batches([packed(task, self.layout, self.parameters.max_ahead) for task in tasks]).to_pandas()
+            if tasks
+            else None
+        )
         said = [pd.DataFrame({"cell": [], "what": [], "data": []})]
         if routed is not None:
             for number, key in enumerate(self.layout.keys):

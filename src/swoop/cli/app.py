@@ -135,6 +135,14 @@ def stream(
             help="How long rows are waited for; 10 seconds, or 0 with integer times.", metavar="LENGTH", rich_help_panel=o.HOW
         ),
     ] = None,
+    max_ahead: Annotated[
+        str | None,
+        typer.Option(
+            help="Rows further ahead of the latest are rejected; 7 days or the window, off with integer times.",
+            metavar="LENGTH|off",
+            rich_help_panel=o.HOW,
+        ),
+    ] = None,
     changes: Annotated[
         str | None, typer.Option(help="Changes of the top-k also go to this folder or kafka://host:port/topic.", metavar="TO")
     ] = None,
@@ -211,6 +219,7 @@ def stream(
         late=late,
         rejected=rejected,
         lateness=None if lateness is None else o.number_or_text(lateness),
+        max_ahead=None if max_ahead is None else o.number_or_text(max_ahead),
         trigger=trigger,
         once=once,
         serve=serve,

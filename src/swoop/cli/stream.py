@@ -20,7 +20,7 @@ from swoop.cli.sets import Reading, learn, prepare
 from swoop.cli.sparks import spark_session
 from swoop.cli.streams import FolderStream, TopicStream, is_topic, settings_for
 from swoop.cli.views import View, find_view
-from swoop.times import find_lateness, find_window
+from swoop.times import MICROSECOND, Window, find_lateness, find_window
 
 if TYPE_CHECKING:
     from pyspark.sql import SparkSession
@@ -28,6 +28,7 @@ if TYPE_CHECKING:
     from swoop.dashboard import Page
     from swoop.spark import StreamHandle
 
+AHEAD, OFF = "7 days", "off"
 STOPPING = 1.2  # seconds that a batch is waited for after Ctrl-C; what it did not do is done by the next run
 
 
@@ -44,6 +45,7 @@ class Setting:
     late: str | None = None
     rejected: str | None = None
     lateness: Any = None
+    max_ahead: Any = None
     trigger: str | None = None
     once: bool = False
     serve: int | None = None
@@ -62,6 +64,15 @@ class Setting:
             return TopicStream.find(self.source, self.begin)
         return FolderStream.find(self.source, self.format, self.schema)
 
+    def find_max_ahead(self, window: Window) -> Any:
+        """How far rows may be ahead. By default longer than most streams are silent; integers have no such measure."""
+        if self.max_ahead == OFF or (self.max_ahead is None and window.kind != "duration"):
+            return None
+        if self.max_ahead is None:
+            return max(find_window(AHEAD).length, window.length) * MICROSECOND
+        find_lateness(self.max_ahead, window, "max_ahead")
+        return self.max_ahead
+
 
 def stream(setting: Setting, reading: Reading, question: Question, as_json: bool = False) -> int:
     """Run until the stream ends or Ctrl-C. Returns the exit code."""
@@ -70,6 +81,7 @@ def stream(setting: Setting, reading: Reading, question: Question, as_json: bool
     window = find_window(question.window)
     lateness = setting.lateness if setting.lateness is not None else "10 seconds" if window.kind == "duration" else 0
     find_lateness(lateness, window)
+    max_ahead = setting.find_max_ahead(window)
     source = setting.find()
     settings = settings_for([setting.source, setting.changes, setting.late, setting.rejected], setting.jars)
     with served(setting.serve, "swoop stream", setting.host, setting.token) as page, Steps() as steps:
@@ -91,6 +103,7 @@ def stream(setting: Setting, reading: Reading, question: Question, as_json: bool
                 stream="stream" if reading.columns.stream else None,
                 min_similarity=question.min_similarity,
                 lateness=lateness,
+                max_ahead=max_ahead,
                 cells=setting.cells,
             ).start(
                 setting.checkpoint,

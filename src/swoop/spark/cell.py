@@ -17,6 +17,7 @@ import pyarrow as pa
 import pyarrow.compute as pc
 
 from swoop.errors import InvalidFile
+from swoop.spark.ahead import believe, rejected_rows, split_ahead
 from swoop.spark.chunks import Chunk, Damaged, Store, add_rows, read_chunks, seal, unseal
 from swoop.spark.grid import Grid
 from swoop.spark.live_join import concatenated, expired_at, move_on, split
@@ -48,6 +49,7 @@ class CellState:
     highest: int | None = None
     watermark: int | None = None
     chunks: tuple[Chunk, ...] = ()
+    ahead: int = 0
 
     def to_json(self) -> str:
         return seal(self)
@@ -64,10 +66,11 @@ class CellState:
 
 @dataclass(frozen=True)
 class Report:
-    """What a cell says after a batch: changes of its top-k, rows that were late, and figures."""
+    """What a cell says after a batch: changes of its top-k, rows that were late or too far ahead, and figures."""
 
     events: pa.Table
     late: pa.Table
+    rejected: pa.Table
     figures: dict[str, Any]
 
 
@@ -126,8 +129,8 @@ class Cell:
             self._enter(entered, state.watermark)
             self._take_events()
 
-    def step(self, sets: pa.Table | None, highest: int | None, store: CellStore, ended: int | None = None) -> Report:
-        """Take the rows of a batch. ``highest`` is the time of the latest row of the batch, whichever cells it is for.
+    def step(self, sets: pa.Table | None, spans: np.ndarray, store: CellStore, ended: int | None = None) -> Report:
+        """Take the rows of a batch. ``spans`` are the times of all rows of the batch, whichever cells they are for.
 
         ``ended`` is the watermark at the end of an earlier run: what waited then has entered, and its changes are known.
         """
@@ -136,8 +139,10 @@ class Cell:
             self._take_events()
             self.state = replace(self.state, watermark=ended)
         before = self.state
-        late = None
+        highest, ahead = believe(spans, before.highest, before.ahead, self._parameters.max_ahead)
+        late = beyond = None
         if sets is not None:
+            sets, beyond = split_ahead(sets, highest)
             late, sets = split(sets, before.watermark)
         passed, watermark = before.highest, before.watermark
         if watermark is None or (highest is not None and highest >= watermark):
@@ -146,7 +151,7 @@ class Cell:
         events = self._take_events()
         version = uuid.uuid4().hex
         chunks = self._keep(store, sets, watermark, f"{before.batches:09}-{version[:8]}")
-        self.state = CellState(version, before.batches + 1, passed, watermark, chunks)
+        self.state = CellState(version, before.batches + 1, passed, watermark, chunks, ahead)
         store.keep(self.state.to_json())
         is_home = self._grid.is_home(self._number)
         figures = {
@@ -156,13 +161,21 @@ class Cell:
             "sets": entered if is_home else 0,
             **self._figures(),
         }
-        return Report(events, late.drop_columns(["group", "size"]) if is_home and late is not None else pa.table({}), figures)
+        late, beyond = (self._reported(rows) for rows in (late, beyond))
+        rejected = rejected_rows(self._parameters.shown(ordered(beyond))) if beyond.num_rows else beyond
+        return Report(events, late, rejected, figures)
+
+    def _reported(self, rows: pa.Table | None) -> pa.Table:
+        """Rows of the batch that do not enter, as one of the cells that have them reports them."""
+        if rows is None or not self._grid.is_home(self._number):
+            return pa.table({})
+        return rows.drop_columns(["group", "size"])
 
     def finish(self) -> Report:
         """The stream has ended: let the rows enter that are held."""
         if self.state.highest is not None:
             self._move(None, self.state.highest + 1)
-        return Report(self._take_events(), pa.table({}), self._figures())
+        return Report(self._take_events(), pa.table({}), pa.table({}), self._figures())
 
     def _figures(self) -> dict[str, int]:
         """Sizes. Those of the window are told by one of the cells of each set."""

@@ -1,9 +1,9 @@
 """Cells on Spark: rows find their way to the cells of a grid, which are keys of a stateful operator.
 
-    rows --route--> one row per cell and task: its sets as one binary, and the time of the latest row of the task (a heartbeat)
+    rows --route--> one row per cell and task: its sets as one binary, and when all rows of the task are (a heartbeat)
          --groupBy(cell), transformWithStateInPandas--> what the cells say --> the driver
 
-Every task tells every cell the time of its latest row, so all cells know the watermark of the batch, and an idle cell moves on.
+Every task tells every cell when its rows are, so all cells know the watermark of the batch, and an idle cell moves on.
 """
 
 from __future__ import annotations
@@ -14,6 +14,7 @@ from collections.abc import Iterable, Iterator
 from dataclasses import dataclass
 from typing import Any
 
+import numpy as np
 import pandas as pd
 import pyarrow as pa
 import pyarrow.compute as pc
@@ -21,12 +22,13 @@ from pyspark.sql import DataFrame, SparkSession
 from pyspark.sql import functions as F  # noqa: N812
 from pyspark.sql.streaming.stateful_processor import StatefulProcessor, StatefulProcessorHandle
 
+from swoop.spark.ahead import merged, spans_of
 from swoop.spark.cell import Cell, CellState, Report
 from swoop.spark.chunks import from_bytes, to_bytes
 from swoop.spark.grid import Grid
 from swoop.spark.resuming import Parameters
 
-ROUTED = "cell long, sets binary, rejected binary, rows long, highest long"
+ROUTED = "cell long, sets binary, rejected binary, rows long, spans binary"
 SAID = "cell long, what string, data binary"
 FULL = 200_000  # rows that a task routes at once
 IDLE = 600  # seconds after which a worker forgets a cell
@@ -59,12 +61,12 @@ def said_by_cells(rows: DataFrame, layout: Layout, parameters: Parameters, run: 
     """What the cells say about the rows of a stream that was prepared; see :data:`SAID`."""
     groups = rows.withColumn("group", F.pmod(F.xxhash64("id"), F.lit(layout.grid.groups)).cast("int"))
     groups = groups.withColumn("size", F.size(F.array_distinct("tokens")).cast("long"))
-    routed = groups.mapInArrow(_router(layout), ROUTED)
+    routed = groups.mapInArrow(_router(layout, parameters.max_ahead), ROUTED)
     cells = Cells(layout, parameters, run, ended)
     return routed.groupBy("cell").transformWithStateInPandas(cells, SAID, "Append", "None")
 
 
-def _router(layout: Layout) -> Any:
+def _router(layout: Layout, max_ahead: int | None) -> Any:
     """What a task does with its rows: it packs them for the cells."""
 
     def route(batches: Iterable[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
@@ -72,19 +74,19 @@ def _router(layout: Layout) -> Any:
         for batch in batches:
             waiting.append(batch)
             if sum(one.num_rows for one in waiting) >= FULL:
-                yield packed(pa.Table.from_batches(waiting), layout)
+                yield packed(pa.Table.from_batches(waiting), layout, max_ahead)
                 waiting = []
         if sum(one.num_rows for one in waiting):
-            yield packed(pa.Table.from_batches(waiting), layout)
+            yield packed(pa.Table.from_batches(waiting), layout, max_ahead)
 
     return route
 
 
-def packed(rows: pa.Table, layout: Layout) -> pa.RecordBatch:
+def packed(rows: pa.Table, layout: Layout, max_ahead: int | None) -> pa.RecordBatch:
     """One row per cell, with all its sets; the first cell also takes what was rejected."""
     bad = pc.is_valid(rows["reason"])
     sets = rows.filter(pc.invert(bad)).drop_columns(["reason", "row"])
-    highest = pc.max(sets["time"]).as_py()
+    spans = spans_of(sets["time"], max_ahead).tobytes()
     rejected = rows.filter(bad).select(["reason", "row"])
     parts = [layout.grid.rows_of(cell, sets) for cell in range(layout.partitions)]
     others = [None] * (layout.partitions - 1)
@@ -94,7 +96,7 @@ def packed(rows: pa.Table, layout: Layout) -> pa.RecordBatch:
             "sets": pa.array([to_bytes(part).to_pybytes() if part.num_rows else None for part in parts], pa.binary()),
             "rejected": pa.array([to_bytes(rejected).to_pybytes() if rejected.num_rows else None, *others], pa.binary()),
             "rows": pa.array([rows.num_rows, *(0 for _ in others)], pa.int64()),
-            "highest": pa.array([highest] * layout.partitions, pa.int64()),
+            "spans": pa.array([spans] * layout.partitions, pa.binary()),
         }
     )
 
@@ -122,9 +124,9 @@ class Cells(StatefulProcessor):
         seconds = time.perf_counter() - started
         given = pd.concat(list(rows))
         tables = [from_bytes(data) for data in given["sets"] if data is not None]
-        highest = given["highest"].max()
+        spans = (np.frombuffer(data, np.int64).reshape(-1, 3) for data in given["spans"])
         sets = pa.concat_tables(tables, promote_options="permissive") if tables else None
-        report = cell.step(sets, None if pd.isna(highest) else int(highest), store, self._ended)
+        report = cell.step(sets, merged(spans, self._parameters.max_ahead), store, self._ended)
         _kept[self._run, number] = time.monotonic(), cell
         _forget_others(self._run, cell.state.batches)
         report.figures.update(rows=int(given["rows"].sum()), rebuilt=rebuilt, seconds=seconds)
@@ -203,7 +205,7 @@ def finish_cells(spark: SparkSession, checkpoint: str, layout: Layout, parameter
 def _said(report: Report) -> dict[str, bytes]:
     """A report as Spark carries it."""
     said = {"figures": json.dumps(report.figures).encode()}
-    for what, table in (("events", report.events), ("late", report.late)):
+    for what, table in (("events", report.events), ("late", report.late), ("rejected", report.rejected)):
         if table.num_rows:
             said[what] = to_bytes(table).to_pybytes()
     return said

@@ -51,6 +51,8 @@ class State:
         The stream ended after this batch, and the rows that were held have entered.
     highest
         The time of the latest row so far, in ticks.
+    ahead
+        How many rows were too far ahead of it since the last that was not.
     watermark
         Rows before it have entered the join; those that come now are late.
     written
@@ -71,6 +73,7 @@ class State:
     written: float = 0.0
     ended_at: int | None = None
     figures: dict[str, int] = field(default_factory=dict)
+    ahead: int = 0
 
     @property
     def step(self) -> str:

@@ -61,6 +61,7 @@ def topk_stream(
     text: str | None = None,
     min_similarity: float | None = None,
     lateness: Any = "10 seconds",
+    max_ahead: Any = None,
     cells: int | Literal["auto"] = 1,
     rate: float | None = None,
     algorithm: str = "swoop",
@@ -81,6 +82,10 @@ def topk_stream(
     lateness
         How long rows are waited for, in the time of the rows: they enter in the order of time and id once a row has come that
         is later by this much. Rows that come still later go to the late output.
+    max_ahead
+        How far a row may be ahead of the latest row so far, such as ``"1 hour"``. Rows further in the future are rejected, so
+        that one wrong clock does not make every row after it late. It should be longer than the stream is ever silent; see
+        docs/spark.md for what happens after a longer silence. None: every row is believed.
     cells
         1: one engine, in the driver. 3, 6, 10, ...: the sets are in g groups, and each of the g(g+1)/2 pairs of groups has an
         engine on the cluster. The results are the same; see docs/scaling.md for when this pays. ``"auto"`` chooses from
@@ -119,6 +124,7 @@ def topk_stream(
         two_streams=stream is not None,
         min_similarity=check_min_similarity(measure, min_similarity),
         lateness=find_lateness(lateness, length),
+        max_ahead=None if max_ahead is None else find_lateness(max_ahead, length, "max_ahead"),
         times=time_kind(sets, time, length),
         ids=ids.simpleString(),
         tokens=sets.schema[tokens].dataType.simpleString(),

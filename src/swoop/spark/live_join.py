@@ -15,6 +15,7 @@ import pyarrow.compute as pc
 
 from swoop.join.topk_join import TopKJoin
 from swoop.pairs import Changes, Explanation, Pair, Step
+from swoop.spark.ahead import believe, rejected_rows, spans_of, split_ahead
 from swoop.spark.checkpoint import State
 from swoop.spark.resuming import Resuming, ordered
 
@@ -56,6 +57,11 @@ class LiveJoin(Resuming):
         bad = pc.is_valid(rows["reason"])
         rejected = rows.filter(bad).select(["reason", "row"])
         sets = rows.filter(pc.invert(bad)).drop_columns(["reason", "row"])
+        max_ahead = self._parameters.max_ahead
+        believed, ahead = believe(spans_of(sets["time"], max_ahead), before.highest, before.ahead, max_ahead)
+        sets, beyond = split_ahead(sets, believed)
+        if beyond.num_rows:
+            rejected = concatenated([rejected, rejected_rows(self._shown(ordered(beyond)))])
         late, sets = split(sets, before.watermark)
         highest, watermark = move_on(before.highest, before.watermark, pc.max(sets["time"]).as_py(), self._parameters.lateness)
         counted = before.counters
@@ -65,6 +71,7 @@ class LiveJoin(Resuming):
             ended=False,
             k=self._k,
             highest=highest,
+            ahead=ahead,
             watermark=watermark,
             counters=replace(
                 counted,

@@ -7,13 +7,15 @@ Nothing leaves Spark's own engine::
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+from collections.abc import Callable, Iterable
 from decimal import Decimal
+from functools import reduce
 
 from pyspark.sql import Column, DataFrame
 from pyspark.sql import functions as F  # noqa: N812
 
 from swoop.errors import InvalidArgument
+from swoop.spark.rows import quoted
 from swoop.times import FIRST_DATETIME, LAST_DATETIME
 
 ColumnOrName = Column | str
@@ -25,30 +27,52 @@ _NUMBER_TYPE = r"^(tinyint|smallint|int|bigint|float|double|decimal\(.*)$"
 _BEGINS_WITH_YEAR = r"^\s*\d{4}"  # Spark reads 12:30 as a time of today
 
 
+def _column(given: ColumnOrName) -> Column:
+    return F.col(given) if isinstance(given, str) else given
+
+
 def _text(columns: tuple[ColumnOrName, ...]) -> Column:
     if not columns:
         raise InvalidArgument("name at least one column of text")
-    return F.concat_ws(" ", *(F.col(c) if isinstance(c, str) else c for c in columns))
+    return F.concat_ws(" ", *map(_column, columns))
 
 
-def _all_null(columns: tuple[ColumnOrName, ...]) -> Column:
-    found = F.lit(True)
-    for column in columns:
-        found = found & (F.col(column) if isinstance(column, str) else column).isNull()
-    return found
+def _where_readable(columns: tuple[ColumnOrName, ...], tokens: Column) -> Column:
+    """Null where all columns are, and where one is not UTF-8: its letters are not known."""
+    all_null = reduce(Column.__and__, (_column(column).isNull() for column in columns))
+    return F.when(~all_null & F.is_valid_utf8(_text(columns)), tokens)
+
+
+def _once(value: Column, use: Callable[[Column], Column]) -> Column:
+    """What is made of a value that is computed once, however often it is used, also for each element of an array."""
+    return F.get(F.transform(F.array(value), use), F.lit(0))
+
+
+def _runs(parts: Column, n: int, between: str) -> Column:
+    """The different runs of n elements of an array of strings, put together. All of a shorter one is one run."""
+
+    def runs(parts: Column) -> Column:
+        starts = F.sequence(F.lit(1), F.size(parts) - F.lit(n - 1))
+        grams = F.transform(starts, lambda start: F.array_join(F.slice(parts, start, n), between))
+        short = F.filter(F.array(F.array_join(parts, between)), lambda token: token != "")
+        return F.array_distinct(F.when(F.size(parts) >= n, grams).otherwise(short))
+
+    return _once(parts, runs)
 
 
 def words(*columns: ColumnOrName, stop_words: Iterable[str] = (), keep_urls: bool = True) -> Column:
     """The different words of one or more columns of text, in lower case, in the order of their first appearance.
 
     Words are runs of letters and digits of any script. An address of the web is one word, unless ``keep_urls`` is False: then
-    it is split like everything else. Where all columns are null, so is the result.
+    it is split like everything else. Where all columns are null, or a text is not UTF-8, so is the result.
+
+    As everywhere in Spark, ``"post.text"`` names a field of a column; a column of this name is written with backticks.
     """
     found = _word_list(columns, keep_urls)
     left_out = [word.lower() for word in stop_words]
     if left_out:
         found = F.array_except(found, F.array(*(F.lit(word) for word in left_out)))
-    return F.when(_all_null(columns), None).otherwise(F.array_distinct(found))
+    return _where_readable(columns, F.array_distinct(found))
 
 
 def _word_list(columns: tuple[ColumnOrName, ...], keep_urls: bool) -> Column:
@@ -61,10 +85,7 @@ def word_ngrams(*columns: ColumnOrName, n: int = 2, keep_urls: bool = True) -> C
     """The different runs of n words, joined by spaces. A text with fewer words is one token."""
     if n < 1:
         raise InvalidArgument(f"n must be at least 1, not {n}")
-    found = _word_list(columns, keep_urls)
-    grams = F.transform(F.sequence(F.lit(1), F.size(found) - F.lit(n - 1)), lambda i: F.array_join(F.slice(found, i, n), " "))
-    short = F.filter(F.array(F.array_join(found, " ")), lambda token: token != "")
-    return F.when(_all_null(columns), None).otherwise(F.array_distinct(F.when(F.size(found) >= n, grams).otherwise(short)))
+    return _where_readable(columns, _runs(_word_list(columns, keep_urls), n, " "))
 
 
 def char_ngrams(*columns: ColumnOrName, n: int = 3) -> Column:
@@ -72,9 +93,7 @@ def char_ngrams(*columns: ColumnOrName, n: int = 3) -> Column:
     if n < 1:
         raise InvalidArgument(f"n must be at least 1, not {n}")
     text = F.trim(F.regexp_replace(F.lower(_text(columns)), r"\s+", " "))
-    grams = F.transform(F.sequence(F.lit(1), F.length(text) - F.lit(n - 1)), lambda i: F.substring(text, i, n))
-    short = F.filter(F.array(text), lambda token: token != "")
-    return F.when(_all_null(columns), None).otherwise(F.array_distinct(F.when(F.length(text) >= n, grams).otherwise(short)))
+    return _where_readable(columns, _runs(F.filter(F.split(text, ""), lambda character: character != ""), n, ""))
 
 
 def transitions(events: DataFrame, case: str, activity: str, time: str) -> DataFrame:
@@ -82,8 +101,8 @@ def transitions(events: DataFrame, case: str, activity: str, time: str) -> DataF
 
     The columns are ``id`` (the case), ``time`` and ``tokens``. A case with one activity is an empty set.
     """
-    steps = F.sort_array(F.collect_list(F.struct(F.col(time).alias("t"), F.col(activity).cast("string").alias("a"))))
-    cases = events.groupBy(F.col(case).alias("id")).agg(F.max(time).alias("time"), steps.alias("steps"))
+    steps = F.sort_array(F.collect_list(F.struct(quoted(time).alias("t"), quoted(activity).cast("string").alias("a"))))
+    cases = events.groupBy(quoted(case).alias("id")).agg(F.max(quoted(time)).alias("time"), steps.alias("steps"))
     follows = F.transform(
         F.sequence(F.lit(1), F.size("steps") - 1),
         lambda i: F.concat_ws("→", F.element_at("steps", i)["a"], F.element_at("steps", i + 1)["a"]),
@@ -114,7 +133,7 @@ def timestamps(column: ColumnOrName, unit: str | None = None, format: str | None
         raise InvalidArgument(f"unit must be one of {', '.join(map(repr, _UNITS))}, not {unit!r}")
     if unit is not None and format is not None:
         raise InvalidArgument(f"give a unit for numbers or a format for strings, not both (unit={unit!r}, format={format!r})")
-    found = F.col(column) if isinstance(column, str) else column
+    found = _column(column)
     text = found.cast("string")
     if format is not None:
         time = F.try_to_timestamp(text, F.lit(format))

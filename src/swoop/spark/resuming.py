@@ -42,6 +42,7 @@ class Parameters:
     tokens: str = "array<bigint>"
     algorithm: str = "swoop"
     cells: int = 1
+    max_ahead: int | None = None
 
     def lasting(self) -> dict[str, Any]:
         """Those that a run from the same checkpoint must share. With one cell, k may be lowered: each state knows its own."""
@@ -56,6 +57,14 @@ class Parameters:
             "cells": self.cells,
             **({"k": self.k} if self.cells > 1 else {}),
         }
+
+    def shown(self, sets: pa.Table) -> pa.Table:
+        """Sets with times instead of ticks, as the caller knows them."""
+        times = sets["time"]
+        if self.times != "integer":
+            times = times.cast(pa.timestamp("us", "UTC" if self.times == "aware" else None))
+        shown = sets.set_column(sets.column_names.index("time"), "time", times)
+        return shown if self.two_streams else shown.drop_columns("stream")
 
     def join(self, k: int) -> TopKJoin:
         return TopKJoin(
@@ -242,12 +251,7 @@ class Resuming(ABC):
             log.warning("batch %d has the first such rows: %d late, %d rejected", state.batch, late.num_rows, rejected.num_rows)
 
     def _shown(self, sets: pa.Table) -> pa.Table:
-        """Sets with times instead of ticks, as the caller knows them."""
-        times = sets["time"]
-        if self._parameters.times != "integer":
-            times = times.cast(pa.timestamp("us", "UTC" if self._parameters.times == "aware" else None))
-        shown = sets.set_column(sets.column_names.index("time"), "time", times)
-        return shown if self._parameters.two_streams else shown.drop_columns("stream")
+        return self._parameters.shown(sets)
 
     def _done(self, rows: int, started: float) -> None:
         if self._k > self._parameters.k:
