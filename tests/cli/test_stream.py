@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import datetime as dt
 import json
 import os
 import signal
@@ -19,7 +20,8 @@ from typer.testing import CliRunner, Result
 from swoop import oracle
 from swoop.cli.app import app
 from swoop.cli.console import messages
-from swoop.cli.stream import served
+from swoop.cli.stream import Setting, served
+from swoop.times import find_window
 from tests.cli.conftest import history, posts, write_lines
 
 pytestmark = pytest.mark.usefixtures("spark")
@@ -34,7 +36,8 @@ def folder(tmp_path: Path) -> Path:
     (tmp_path / "in").mkdir()
     rows = posts(history())
     write_lines(tmp_path / "in" / "1.jsonl", rows[:30])
-    write_lines(tmp_path / "in" / "2.jsonl", [*rows[30:], {"id": 99, "text": "no time"}])
+    wrong = [{"id": 99, "text": "no time"}, {"id": 98, "text": "a wrong clock", "time": "2999-01-01T00:00:00Z"}]
+    write_lines(tmp_path / "in" / "2.jsonl", [*rows[30:], *wrong])
     return tmp_path / "in"
 
 
@@ -51,8 +54,8 @@ def test_once_in_json(tmp_path: Path, folder: Path) -> None:
     ]
     assert found[-1]["newer_text"]
     assert sum(pq.read_metadata(path).num_rows for path in out.glob("*.parquet")) == len(expected)
-    assert "61 rows in" in done.stderr
-    assert "0 late, 1 rejected" in done.stderr
+    assert "62 rows in" in done.stderr
+    assert "0 late, 2 rejected" in done.stderr
     again = swoop("stream", folder, "--once", "-w", "20s", "-k", 3, "--json", "--checkpoint", tmp_path / "state")
     assert again.exit_code == 0
     assert done.stdout.endswith(again.stdout)  # those of the end, which may not have come out
@@ -85,7 +88,7 @@ def test_stopped(tmp_path: Path, folder: Path) -> None:
     assert max(len(line) for line in lines[lines.index("") :]) <= 80
     assert "\x1b" not in done.output
     assert "the live page: http://127.0.0.1:" in done.stderr
-    assert "61 rows in" in done.stderr
+    assert "62 rows in" in done.stderr
 
 
 @pytest.mark.parametrize(
@@ -94,6 +97,7 @@ def test_stopped(tmp_path: Path, folder: Path) -> None:
         (("none",), "there is no folder 'none'"),
         (("kafka://host",), "names no topic"),
         ((".", "--lateness", "soon"), "cannot read the lateness"),
+        ((".", "--max-ahead", "far"), "cannot read the max_ahead"),
         ((".", "--once", "--trigger", "1 second"), "exclude each other"),
     ],
 )
@@ -102,6 +106,15 @@ def test_wrong_usage(tmp_path: Path, monkeypatch: pytest.MonkeyPatch, arguments:
     done = swoop("stream", *arguments)
     assert done.exit_code == 2, done.output
     assert message in done.stderr
+
+
+def test_how_far_rows_may_be_ahead() -> None:
+    hour, week, month, five = map(find_window, ("1 hour", "7 days", "30 days", 5))
+    found = [Setting("in").find_max_ahead(window) for window in (hour, week, month, five)]
+    assert found == [dt.timedelta(days=7), dt.timedelta(days=7), dt.timedelta(days=30), None]
+    assert Setting("in", max_ahead="off").find_max_ahead(hour) is None
+    assert Setting("in", max_ahead="1 hour").find_max_ahead(hour) == "1 hour"
+    assert Setting("in", max_ahead=9).find_max_ahead(five) == 9
 
 
 def test_a_stream_needs_ids(tmp_path: Path) -> None:

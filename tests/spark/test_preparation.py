@@ -5,6 +5,7 @@ from __future__ import annotations
 import datetime as dt
 from collections.abc import Iterable
 from decimal import Decimal
+from itertools import pairwise
 from typing import Any
 
 import pytest
@@ -52,6 +53,27 @@ def test_char_ngrams(spark: SparkSession) -> None:
     assert tokens(spark, char_ngrams("a", n=1), "aba") == ["a", "b"]
     assert tokens(spark, char_ngrams("a"), "") == []
     assert tokens(spark, char_ngrams("a"), None) is None
+
+
+def test_long_texts(spark: SparkSession) -> None:
+    """The text is looked at once, not once for each of its parts."""
+    for column, once in ((char_ngrams("a", n=5), "regexp_replace"), (word_ngrams("a"), "regexp_extract_all")):
+        assert str(column).count(once) == 1
+    long = "".join(map(chr, range(0x4E00, 0x9FA0))) * 10
+    assert len(long) > 200_000
+    assert tokens(spark, char_ngrams("a", n=5), long) == [(long + long)[at : at + 5] for at in range(0x9FA0 - 0x4E00)]
+    several = [f"w{number}" for number in range(50_000)]
+    assert tokens(spark, word_ngrams("a"), " ".join(several)) == [f"{a} {b}" for a, b in pairwise(several)]
+
+
+def test_what_is_not_utf8_has_no_tokens(spark: SparkSession) -> None:
+    """Also where only one of several columns is not."""
+    texts = spark.createDataFrame([(b"ok", b"good"), (b"\xff", b"good"), (b"a \xed\xa0\x80 b", None)], "a binary, b binary")
+    strings = texts.selectExpr("cast(a as string) a", "cast(b as string) b")
+    for made in (words, word_ngrams, char_ngrams):
+        found = [row.t for row in strings.select(made("a", "b").alias("t")).collect()]
+        assert found[0]
+        assert found[1:] == [None, None]
 
 
 def test_transitions(spark: SparkSession) -> None:

@@ -54,6 +54,50 @@ def test_history_and_stream_and_brute_force(spark: SparkSession, tmp_path: Path,
     assert list(map(shown, handle.changes())) == list(map(shown, oracle.changes(records, **options)))
 
 
+WORDS = 2**64
+P1, P2, P4, P5 = 0x9E3779B185EBCA87, 0xC2B2AE3D27D4EB4F, 0x85EBCA77C2B2AE63, 0x27D4EB2F165667C5
+
+
+def rotated(word: int, bits: int) -> int:
+    return (word << bits | word >> 64 - bits) % WORDS
+
+
+def mixed(word: int) -> int:
+    """What xxhash64 makes of eight bytes before it takes them in."""
+    return rotated(word * P2 % WORDS, 31) * P1 % WORDS
+
+
+def unmixed(word: int) -> int:
+    return rotated(word * pow(P1, -1, WORDS) % WORDS, 33) * pow(P2, -1, WORDS) % WORDS
+
+
+def words_with_one_hash() -> tuple[str, str]:
+    """Two words of 16 letters that Spark's xxhash64 cannot tell apart."""
+
+    def after(half: bytes) -> int:
+        begun = (42 + P5 + 16) % WORDS ^ mixed(int.from_bytes(half, "little"))
+        return (rotated(begun, 27) * P1 + P4) % WORDS
+
+    one = b"similar "
+    wanted = after(one) ^ mixed(int.from_bytes(b"pairs...", "little"))
+    for number in range(10**7):
+        other = b"%08d" % number
+        half = unmixed(wanted ^ after(other)).to_bytes(8, "little")
+        if half.isascii() and half.decode().isprintable():
+            return "similar pairs...", (other + half).decode()
+    raise AssertionError("there must be some")
+
+
+def test_two_words_with_one_hash_are_two(spark: SparkSession) -> None:
+    one, other = words_with_one_hash()
+    (hashes,) = spark.createDataFrame([(one, other)], "a string, b string").selectExpr("xxhash64(a)", "xxhash64(b)").collect()
+    assert hashes[0] == hashes[1]
+    given = [(1, 1, [one]), (2, 2, [other]), (3, 3, [one, other]), (4, 4, [other])]
+    stays = topk_history(spark.createDataFrame(given, "id int, time int, tokens array<string>"), 9, 10).collect()
+    found = {(row.newer, row.older): (row.similarity, row.overlap) for row in stays}
+    assert found == {(3, 1): (0.5, 1), (3, 2): (0.5, 1), (4, 2): (1.0, 1), (4, 3): (0.5, 1)}
+
+
 def shown(change: Any) -> tuple[Any, ...]:
     pair = change.pair
     return change.time, change.kind, pair.newer, pair.older, pair.similarity, pair.overlap
