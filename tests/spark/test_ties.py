@@ -8,12 +8,16 @@ from itertools import groupby
 from pathlib import Path
 from typing import Any
 
+import pyarrow as pa
 import pytest
+from hypothesis import given
+from hypothesis import strategies as st
 from pyspark.sql import SparkSession
 
 from swoop import oracle
 from swoop.oracle import Record
 from swoop.spark import topk_history, topk_stream
+from swoop.spark.resuming import ordered
 from tests.spark.test_slices import stays_of
 
 SCHEMA = "id long, time long, tokens array<string>, stream string"
@@ -52,6 +56,22 @@ def test_history_and_stream_and_brute_force(spark: SparkSession, tmp_path: Path,
     handle = topk_stream(live, 4, 9, stream=stream, lateness=40).start(changes="memory", available_now=True)
     assert handle.await_termination(120)
     assert list(map(shown, handle.changes())) == list(map(shown, oracle.changes(records, **options)))
+
+
+TEXTS = st.sampled_from(["", "a", "b", "ab", "é", "\uffff", "😀"])
+
+
+@given(st.lists(st.tuples(st.integers(0, 2), TEXTS, st.lists(TEXTS, max_size=3), st.sampled_from(["left", "right"]))))
+def test_one_order(given_rows: list[Any]) -> None:
+    """That of time, id, tokens and stream, whatever the order in which rows come."""
+    for encode in (str, str.encode):
+        rows = [(time, encode(name), [encode(token) for token in tokens], stream) for time, name, tokens, stream in given_rows]
+        kind = pa.string() if encode is str else pa.binary()
+        types = (pa.int64(), kind, pa.list_(kind), pa.string())
+        columns = list(zip(*rows, strict=True)) or [()] * 4
+        names = ("time", "id", "tokens", "stream")
+        table = pa.table({n: pa.array(column, t) for n, column, t in zip(names, columns, types, strict=True)})
+        assert [tuple(row.values()) for row in ordered(table).to_pylist()] == sorted(rows)
 
 
 WORDS = 2**64
