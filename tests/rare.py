@@ -11,6 +11,7 @@ from swoop.engine.thresholds import Thresholds
 PATHS = (
     "arena grown",
     "bulk cut",
+    "chunks merged",
     "completion begun",
     "completion begun anew",
     "feed grown",
@@ -31,7 +32,7 @@ PATHS = (
     "token numbers grown",
     "window shrunk",
 )
-"""All that an engine takes seldom."""
+"""All that happens seldom."""
 
 
 def tiny(rng: random.Random, most_valid: int) -> Thresholds:

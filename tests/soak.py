@@ -6,6 +6,7 @@ The seeds go on where the last run of the same ``--seed`` would be, so another `
 from __future__ import annotations
 
 import argparse
+import logging
 import os
 import random
 import sys
@@ -16,9 +17,13 @@ from collections.abc import Callable
 from concurrent.futures import ProcessPoolExecutor, as_completed
 from contextlib import nullcontext
 from dataclasses import dataclass, field
+from functools import partial
+from pathlib import Path
 
 from tests.faults import Fault, failing_allocations, guarded_memory, interrupted_lines
 from tests.rare import report
+from tests.real import compare, streams
+from tests.spark.trials import in_cells, live, sliced
 from tests.trials import WAYS, Trial, run, run_interrupted
 
 
@@ -55,16 +60,29 @@ def interrupted(seed: int, taken: Counter[str]) -> int:
     return moments
 
 
-KINDS: dict[str, Callable[[int, Counter[str]], int]] = {"process": in_process, "interrupted": interrupted}
+KINDS: dict[str, Callable[[int, Counter[str]], int]] = {
+    "process": in_process,
+    "interrupted": interrupted,
+    "slices": sliced,
+    "live": live,
+    "cells": in_cells,
+}
 
 
-def work(kinds: list[str], seeds: range, guarded: bool) -> Result:
+def real(folder: Path, seed: int, taken: Counter[str]) -> int:
+    return sum(compare(rows, seed) for _, rows in streams(folder))
+
+
+def work(kinds: list[str], seeds: range, guarded: bool, data: Path | None) -> Result:
     found = Result()
+    ways = {kind: KINDS[kind] for kind in kinds}
+    if data is not None:
+        ways["real"] = partial(real, data)
     with guarded_memory() if guarded else nullcontext():
         for seed in seeds:
-            for kind in kinds:
+            for kind, way in ways.items():
                 try:
-                    found.moments += KINDS[kind](seed, found.taken)
+                    found.moments += way(seed, found.taken)
                 except Exception:
                     found.differences.append(f"seed {seed}, {kind}:\n{traceback.format_exc(limit=-4)}")
             found.trials += 1
@@ -77,18 +95,20 @@ def main() -> int:
     parser.add_argument("--trials", type=int, help="how many trials, instead of how long")
     parser.add_argument("--seed", type=int, default=0, help="of the first trial, in millions")
     parser.add_argument("--ways", default=",".join(KINDS), help="some of " + ",".join(KINDS))
+    parser.add_argument("--data", type=Path, help="also the streams of a folder: Parquet files with a time and tokens or text")
     parser.add_argument("--guarded", action="store_true", help="arrays end where memory ends: misuse kills the process")
     options = parser.parse_args()
+    logging.getLogger("swoop.spark").setLevel(logging.ERROR)
     kinds, first = options.ways.split(","), 1_000_000 * options.seed
     if options.trials is not None:
-        total = work(kinds, range(first, first + options.trials), options.guarded)
+        total = work(kinds, range(first, first + options.trials), options.guarded, options.data)
         return close(total)
     total, until, said = Result(), time.monotonic() + 60 * options.minutes, 0.0
     with ProcessPoolExecutor(os.cpu_count()) as pool:
         waiting = set()
         while waiting or time.monotonic() < until:
             while len(waiting) < 2 * (os.cpu_count() or 1) and time.monotonic() < until and not total.differences:
-                waiting.add(pool.submit(work, kinds, range(first, first + 10), options.guarded))
+                waiting.add(pool.submit(work, kinds, range(first, first + 10), options.guarded, options.data))
                 first += 10
             if not waiting:
                 break

@@ -12,16 +12,18 @@ import pytest
 
 from tests.faults import Fault, failing_allocations, interrupted_lines
 from tests.rare import PATHS, report
+from tests.spark.trials import in_cells, live, sliced
 from tests.trials import WAYS, Trial, run, run_interrupted
 
 
 def test_every_way_gives_every_change(record_property: Any) -> None:
-    """One by one and in bulk, looked at or not, saved and loaded: the same feed; and no rare path is left out."""
+    """One by one and in bulk, looked at or not, saved and loaded, in slices, live, in cells; and no rare path is left out."""
     taken: Counter[str] = Counter()
     moments = 0
     for seed in range(120):
         trial = Trial.draw(seed)
         moments += sum(run(trial, way, taken) for way in WAYS)
+    moments += sum(way(seed, taken) for seed in range(40) for way in (sliced, live, in_cells))
     record_property("report", f"{moments:,} moments were compared; rare paths were taken so often:\n{report(taken)}")
     assert [path for path in PATHS if not taken[path]] == []
 

@@ -1,0 +1,69 @@
+"""Real streams, from Parquet files that one has: every way to run must give the same changes, with many parameters."""
+
+from __future__ import annotations
+
+import random
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Any
+
+import pyarrow as pa
+import pyarrow.compute as pc
+import pyarrow.parquet as pq
+
+import swoop
+from swoop import oracle
+from swoop.oracle import Record
+from tests.histories import SIMILARITIES
+
+ROWS = 4000
+KS = (1, 2, 10, 100, 1000)
+WINDOWS = ("90 minutes", "6 hours", "2 days", "30 days")
+
+
+def streams(folder: Path) -> Iterator[tuple[str, pa.Table]]:
+    """The streams of a folder: tokens and times of each file, in order."""
+    for path in sorted(folder.glob("*.parquet")):
+        rows = pq.read_table(path)
+        time = next(name for name in ("ts", "time") if name in rows.column_names)
+        if "tokens" in rows.column_names:
+            tokens = rows["tokens"].combine_chunks()
+        else:
+            tokens = pc.utf8_split_whitespace(pc.utf8_lower(rows["text"])).combine_chunks()
+        table = pa.table({"tokens": tokens, "time": rows[time].cast(pa.timestamp("us"))})
+        yield path.stem, table.sort_by("time")
+
+
+def changes(rows: pa.Table, options: dict[str, Any], algorithm: str, sizes: Iterator[int]) -> list[Any]:
+    """Every change, with bulks of these sizes."""
+    join = swoop.TopKJoin(**options, algorithm=algorithm, track_changes=True)
+    at = 0
+    while at < rows.num_rows:
+        size = next(sizes)
+        if size == 1:
+            row = rows.slice(at, 1).to_pylist()[0]
+            join.insert(row["tokens"], row["time"])
+        else:
+            join.insert_many(rows.slice(at, size))
+        at += size
+    return list(join.changes())
+
+
+def endless(rng: random.Random, choices: list[int]) -> Iterator[int]:
+    while True:
+        yield rng.choice(choices)
+
+
+def compare(rows: pa.Table, seed: int) -> int:
+    """A piece of a stream with parameters drawn at random. Gives the number of changes that were compared."""
+    rng = random.Random(seed)
+    start = rng.randrange(max(1, rows.num_rows - ROWS))
+    piece = rows.slice(start, rng.choice([300, ROWS, ROWS]))
+    options = {"k": rng.choice(KS), "window": rng.choice(WINDOWS), "similarity": rng.choice(SIMILARITIES)}
+    whole = changes(piece, options, "swoop", endless(rng, [piece.num_rows]))
+    for algorithm, sizes in (("swoop", [1]), ("swoop", [1, 7, 500]), ("swoop-minimal", [1, 50, 1000])):
+        assert changes(piece, options, algorithm, endless(rng, sizes)) == whole, (seed, options, algorithm, sizes)
+    small = piece.slice(0, 200)
+    records = [Record(row["tokens"], row["time"]) for row in small.to_pylist()]
+    assert changes(small, options, "swoop", endless(rng, [1, 60])) == oracle.changes(records, **options), (seed, options)
+    return 4 * len(whole) + len(records)
