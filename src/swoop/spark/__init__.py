@@ -10,6 +10,7 @@ Everything here is a function of DataFrames, usable in local mode and on a clust
 
 from __future__ import annotations
 
+from swoop.spark.folders import folder, result_files
 from swoop.spark.history import at_least_once, explain, rejected, topk_history
 from swoop.spark.live import StreamHandle, TopKStream, topk_stream
 from swoop.spark.preparation import char_ngrams, timestamps, transitions, word_ngrams, words
@@ -23,7 +24,9 @@ __all__ = [
     "at_least_once",
     "char_ngrams",
     "explain",
+    "folder",
     "rejected",
+    "result_files",
     "session",
     "timestamps",
     "topk_history",
