@@ -249,10 +249,11 @@ class ResultFolder:
             return None
         if found.run != mine.run:
             whose = f"the checkpoint {found.checkpoint!r}" if found.checkpoint else "a temporary checkpoint"
+            way = "go on with that checkpoint, " if found.checkpoint else ""
             raise InvalidArgument(
                 f"the folder {self.path!r} for {mine.holds} belongs to another stream: it holds the {found.holds} of the one "
-                f"with {whose}. Nothing is started, and its files stay as they are. Use a new folder, go on with that "
-                "checkpoint, or delete the folder if nobody needs it"
+                f"with {whose}. Nothing is started, and its files stay as they are. Use a new folder, {way}or delete this "
+                "one if nobody needs it"
             )
         if found.holds != mine.holds:
             raise InvalidArgument(
