@@ -16,8 +16,8 @@ import pyspark
 import pytest
 from pyspark.sql import SparkSession
 
-from swoop.spark.folders import result_files
 from swoop.spark.java import find_java
+from swoop.spark.manifest import result_files
 from tests.spark import cluster_driver, cluster_history
 from tests.spark.faulty_cluster import FaultyCluster
 from tests.spark.test_live import posts, read_rows, write_files

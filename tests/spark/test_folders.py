@@ -21,7 +21,8 @@ from swoop.errors import InvalidArgument, InvalidFile, InvalidType
 from swoop.spark import folders
 from swoop.spark.checkpoint import State
 from swoop.spark.files import Folder
-from swoop.spark.folders import FolderSettings, Manifest, ResultFolder, find_size, folder, result_files
+from swoop.spark.folders import ResultFolder
+from swoop.spark.manifest import FolderSettings, Manifest, find_size, folder, result_files
 from swoop.spark.outputs import FolderOutput, Outputs, Owner, TopicOutput, claim, keyed, numbered, unclaim
 
 
@@ -115,10 +116,10 @@ def test_readers_while_a_stream_writes(tmp_path: Path, monkeypatch: pytest.Monke
 
 @st.composite
 def histories(draw: st.DrawFn) -> list[tuple[Any, ...]]:
-    """Batches with so many results each, kills at the so many-th change of a file, pauses, ends, committed batches."""
+    """Batches with so many results each, kills or failures at the so many-th change of a file, pauses, committed batches."""
     action = st.one_of(
-        st.tuples(st.just("batch"), st.integers(0, 3), st.none() | st.integers(1, 7)),
-        st.tuples(st.just("settle"), st.booleans(), st.none() | st.integers(1, 3)),
+        st.tuples(st.just("batch"), st.integers(0, 3), st.none() | st.integers(1, 7), st.booleans()),
+        st.tuples(st.just("settle"), st.booleans(), st.none() | st.integers(1, 3), st.booleans()),
         st.tuples(st.just("wait"), st.sampled_from([1, 30, 700])),
     )
     return draw(st.lists(action, max_size=25))
@@ -129,11 +130,16 @@ def histories(draw: st.DrawFn) -> list[tuple[Any, ...]]:
     actions=histories(),
     merged=st.integers(2, 4),
     size=st.sampled_from([600, 3000, 10**9]),
-    after=st.sampled_from(["0 s", "1 minute", "1 day"]),
+    after=st.sampled_from([None, "0 s", "1 minute", "1 day"]),
 )
-@example(actions=[("batch", 1, None), ("batch", 0, 2), ("wait", 700), ("batch", 0, None)], merged=2, size=600, after="0 s")
+@example(
+    actions=[("batch", 1, None, True), ("batch", 0, 2, True), ("wait", 700), ("batch", 0, None, True)],
+    merged=2,
+    size=600,
+    after="0 s",
+)
 def test_killed_at_any_moment(
-    clock: Clock, monkeypatch: pytest.MonkeyPatch, actions: list[tuple[Any, ...]], merged: int, size: int, after: str
+    clock: Clock, monkeypatch: pytest.MonkeyPatch, actions: list[tuple[Any, ...]], merged: int, size: int, after: str | None
 ) -> None:
     monkeypatch.setattr(folders, "MERGED", merged)
     path = Path(tempfile.mkdtemp()) / "out"
@@ -173,7 +179,9 @@ def test_killed_at_any_moment(
                     new = [next(numbers) for _ in range(amount)]
                     output.put(step(batch), rows(*new))
             except Killed:
-                output = start()
+                left[0] = None
+                if kill[1]:  # a new process; else it was only a failure
+                    output = start()
                 assert [row for row in read_all(path) if row in known] == known  # nothing that was there is lost
                 if what == "batch":  # it is run again, and what it had written is replaced
                     new = [next(numbers) for _ in range(amount)]
@@ -199,11 +207,11 @@ def test_files_stay_few(tmp_path: Path, clock: Clock) -> None:
         output.put(step(batch), rows(batch) if batch % 3 else None)
         clock.now += 10
         if batch == 60:
-            assert len(listed(path)) >= 38
+            assert len(listed(path)) >= 33
         most = max(most, len(json.loads((path / "_swoop.json").read_text())["parts"]))
     assert most < 40
     assert len(list((path / "_open").iterdir())) < 100  # those that were replaced stay for ten minutes
-    assert len(list(path.glob("*.parquet"))) < 300
+    assert len(list(path.glob("*.parquet"))) < 100
     assert read_all(path) == [batch for batch in range(1500) if batch % 3]
     clock.now += 10_000
     output.put(step(1500), rows(0))
@@ -214,8 +222,6 @@ def test_files_stay_few(tmp_path: Path, clock: Clock) -> None:
 
 def test_target_size(tmp_path: Path, clock: Clock) -> None:
     output = of(tmp_path, target_size="8 kB", final_after="100 days")
-    output.claim(-1)
-    clock.now += 1e9
     for batch in range(50):
         output.put(step(batch), rows(*range(100 * batch, 100 * batch + 100)))
     sizes = [file.stat().st_size for file in tmp_path.glob("*.parquet")]
@@ -224,9 +230,12 @@ def test_target_size(tmp_path: Path, clock: Clock) -> None:
 
 
 def test_retention(tmp_path: Path, clock: Clock) -> None:
+    pq.write_table(rows(99), tmp_path / "000000000000.parquet")  # of an earlier release
     output = of(tmp_path, retention="2 days", final_after="0 s")
+    output.claim(0)
     for day in range(6):
-        output.put(step(day), rows(day))
+        output.put(step(day + 1), rows(day))
+        assert (99 in listed(tmp_path)) == (day <= 2)
         clock.now += 86_400
     assert listed(tmp_path) == [2, 3, 4]  # the files of the days 0 and 1, written a day later, are gone
     assert read_all(tmp_path) == [2, 3, 4, 5]

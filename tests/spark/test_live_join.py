@@ -24,8 +24,8 @@ from swoop.similarity import find_similarity
 from swoop.spark import ahead, chunks, folders
 from swoop.spark.checkpoint import Checkpoint, State
 from swoop.spark.files import Folder
-from swoop.spark.folders import result_files
 from swoop.spark.live_join import LiveJoin
+from swoop.spark.manifest import result_files
 from swoop.spark.outputs import FolderOutput
 from swoop.spark.resuming import Parameters, Resuming
 from swoop.times import find_window

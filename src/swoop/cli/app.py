@@ -154,8 +154,9 @@ def stream(
         str, typer.Option(help="Results in folders become one final file at this size.", metavar="SIZE")
     ] = "64 MB",
     final_after: Annotated[
-        str, typer.Option(help="They also do so after this time, and sooner at first.", metavar="LENGTH")
-    ] = "10 minutes",
+        str | None,
+        typer.Option(help="They also do so after this time; 10 minutes, and less at first.", metavar="LENGTH"),
+    ] = None,
     retention: Annotated[
         str | None, typer.Option(help="Final files are deleted after this time; by default never.", metavar="LENGTH")
     ] = None,

@@ -45,7 +45,7 @@ class Setting:
     late: str | None = None
     rejected: str | None = None
     target_size: str = "64 MB"
-    final_after: str = "10 minutes"
+    final_after: str | None = None
     retention: str | None = None
     lateness: Any = None
     max_ahead: Any = None

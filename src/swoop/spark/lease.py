@@ -44,15 +44,16 @@ class Lease:
             raise InvalidArgument(
                 f"the checkpoint {folder.path!r} is in use by {_who(before)}; stop that stream first, or use another checkpoint"
             )
+        _mine.add(self._lease)  # before others of this process can see it
         if before is None:
             if not folder.create(NAME, self._sign_of_life()):
+                _mine.discard(self._lease)
                 raise InvalidArgument(
                     f"the checkpoint {folder.path!r} is being taken by another driver; use another checkpoint"
                 )
         else:
             log.warning("takes over the checkpoint %s from %s, which is gone", folder.path, _who(before))
             self._beat()
-        _mine.add(self._lease)
         self._keeper = threading.Thread(target=self._keep, name="swoop lease", daemon=True)
         self._keeper.start()
 

@@ -23,7 +23,8 @@ from pyspark.sql import functions as F  # noqa: N812
 from swoop.errors import InvalidArgument, InvalidType
 from swoop.pairs import Changes
 from swoop.spark.checkpoint import State
-from swoop.spark.folders import FolderSettings, ResultFolder, folder
+from swoop.spark.folders import ResultFolder
+from swoop.spark.manifest import FolderSettings, folder
 
 Callback = Callable[[Any, int], object]
 Results: TypeAlias = "Changes | pa.Table"
