@@ -133,10 +133,7 @@ def _seconds(given: Any, what: str) -> float | None:
         return None
     if not isinstance(given, str | dt.timedelta):
         raise InvalidType(f"{what} must be a duration such as '10 minutes', not {given!r}")
-    try:
-        return find_lateness(given, find_window("1 s")) / 1e6
-    except InvalidArgument as error:
-        raise InvalidArgument(str(error).replace("lateness", what)) from error
+    return find_lateness(given, find_window("1 s"), what) / 1e6
 
 
 def find_size(given: int | str) -> int:
