@@ -43,9 +43,8 @@ def folder(tmp_path: Path) -> Path:
 
 def test_once_in_json(tmp_path: Path, folder: Path) -> None:
     out = tmp_path / "changes"
-    done = swoop(
-        "stream", folder, "--once", "-w", "20s", "-k", 3, "--json", "--changes", out, "--checkpoint", tmp_path / "state"
-    )
+    to = ("--changes", out, "--retention", "30 days", "--target-size", "1 MB")
+    done = swoop("stream", folder, "--once", "-w", "20s", "-k", 3, "--json", *to, "--checkpoint", tmp_path / "state")
     assert done.exit_code == 0, done.output
     found = [json.loads(line) for line in done.stdout.splitlines()]
     expected = oracle.changes(history(), k=3, window="20s")
@@ -59,6 +58,9 @@ def test_once_in_json(tmp_path: Path, folder: Path) -> None:
     again = swoop("stream", folder, "--once", "-w", "20s", "-k", 3, "--json", "--checkpoint", tmp_path / "state")
     assert again.exit_code == 0
     assert done.stdout.endswith(again.stdout)  # those of the end, which may not have come out
+    foreign = swoop("stream", folder, "--once", *to)
+    assert foreign.exit_code == 2
+    assert "belongs to another stream" in foreign.stderr
     other = swoop("stream", folder, "--once", "-w", "30s", "-k", 3, "--json", "--checkpoint", tmp_path / "state")
     assert other.exit_code in (1, 2)
     assert "window" in other.stderr
@@ -99,6 +101,8 @@ def test_stopped(tmp_path: Path, folder: Path) -> None:
         ((".", "--lateness", "soon"), "cannot read the lateness"),
         ((".", "--max-ahead", "far"), "cannot read the max_ahead"),
         ((".", "--once", "--trigger", "1 second"), "exclude each other"),
+        ((".", "--changes", "out", "--target-size", "big"), "cannot read the size 'big'"),
+        ((".", "--late", "out", "--retention", "long"), "cannot read the retention 'long'"),
     ],
 )
 def test_wrong_usage(tmp_path: Path, monkeypatch: pytest.MonkeyPatch, arguments: tuple[str, ...], message: str) -> None:

@@ -20,12 +20,12 @@ HALF = "with half of the results in the topic"
 def die_half_way(batch: int) -> None:
     real = TopicOutput.put
 
-    def put(self: TopicOutput, state: Any, results: Results, since: float | None) -> None:
+    def put(self: TopicOutput, state: Any, results: Results, first: int, since: float | None) -> None:
         table = results.to_arrow() if hasattr(results, "to_arrow") else results
         if state.batch == batch and table.num_rows > 1:
-            real(self, state, table.slice(0, table.num_rows // 2), since)
+            real(self, state, table.slice(0, table.num_rows // 2), first, since)
             os.kill(os.getpid(), signal.SIGKILL)
-        real(self, state, results, since)
+        real(self, state, results, first, since)
 
     TopicOutput.put = put  # type: ignore[method-assign]
 

@@ -17,6 +17,7 @@ import pytest
 from pyspark.sql import SparkSession
 
 from swoop.spark.java import find_java
+from swoop.spark.manifest import result_files
 from tests.spark import cluster_driver, cluster_history
 from tests.spark.faulty_cluster import FaultyCluster
 from tests.spark.test_live import posts, read_rows, write_files
@@ -100,8 +101,8 @@ def results(folder: Path, batch: int) -> dict[str, list[Any]]:
     """What is out of the batches up to one."""
     found = {}
     for name in OUTPUTS:
-        files = sorted(file for file in (folder / name).glob("*.parquet") if int(file.name[:12]) <= batch)
-        found[name] = [row for file in files for row in pq.read_table(file).to_pylist()]
+        rows = (row for file in result_files(folder / name) for row in pq.read_table(file).to_pylist())
+        found[name] = [row for row in rows if row["batch"] <= batch]
     return found
 
 

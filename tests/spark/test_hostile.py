@@ -20,6 +20,7 @@ from swoop.oracle import Record
 from swoop.spark import explain, rejected, rows, topk_history, topk_stream, transitions
 from swoop.spark.ahead import REASON
 from swoop.spark.history import _Extent
+from swoop.spark.manifest import result_files
 from swoop.times import FIRST_DATETIME, LATEST, find_window
 from tests.spark.hostile import MOST, NAMES, READ, HostileRow, as_given, bad_rows, good_rows, write
 from tests.spark.test_live_join import PARAMETERS, Row, folder, start, table  # noqa: F401
@@ -121,8 +122,7 @@ def _key(change: Any) -> Any:
 
 
 def _read(path: Path) -> list[dict[str, Any]]:
-    files = sorted(path.glob("*.parquet"), key=lambda file: (file.name[:12], file.name[12:] != ".parquet"))
-    parts = [pq.read_table(file) for file in files]
+    parts = [pq.read_table(file) for file in result_files(path)]
     for part in parts:
         part.validate(full=True)
     return [row for part in parts for row in part.to_pylist()]

@@ -43,6 +43,7 @@ def test_from_topic_to_topic(tmp_path: Path) -> None:
         (c["kind"], dt.datetime.fromisoformat(c["time"]), c["newer"], c["older"], c["similarity"]) for c in changes
     ] == expected
     assert len({record.key for record in found}) == len(found) > 100
+    assert [change["sequence"] for change in changes] == list(range(len(found)))
     (one,) = rejected
     assert json.loads(one.value or "")["reason"] == "the id is null"
 

@@ -6,6 +6,7 @@ import json
 import os
 import threading
 import time
+from contextlib import suppress
 from pathlib import Path
 from typing import Any
 
@@ -103,3 +104,63 @@ def test_a_full_disk_does_not_end_it(tmp_path: Path, monkeypatch: pytest.MonkeyP
     assert "no sign of life could be written" in caplog.text
     lease.check()
     lease.release()
+
+
+def test_a_heartbeat_that_fails_says_so(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, caplog: pytest.LogCaptureFixture
+) -> None:
+    """Whatever the error is: the heart goes on beating."""
+    lease = Lease(Folder(tmp_path))
+
+    def broken(self: Folder) -> list[str]:
+        raise RuntimeError("no route to the store")
+
+    monkeypatch.setattr(Folder, "names", broken)
+    time.sleep(0.3)
+    monkeypatch.undo()
+    assert "the heartbeat has failed" in caplog.text
+    assert "no route to the store" in caplog.text
+    before = (tmp_path / "owner.json").read_text()
+    until = time.monotonic() + 10
+    while (tmp_path / "owner.json").read_text() == before:
+        assert time.monotonic() < until
+        time.sleep(0.02)
+    lease.release()
+
+
+@pytest.mark.parametrize("by", ["process 7 on elsewhere", "nobody"])
+def test_a_lease_that_is_lost_stays_lost(tmp_path: Path, caplog: pytest.LogCaptureFixture, by: str) -> None:
+    lease = Lease(Folder(tmp_path))
+    lease.check()
+    mine = (tmp_path / "owner.json").read_text()
+    until = time.monotonic() + 10
+    while not lease.lost:
+        assert time.monotonic() < until
+        owner(tmp_path) if by != "nobody" else (tmp_path / "owner.json").unlink(missing_ok=True)
+        time.sleep(0.02)
+    assert "was taken away from this stream" in caplog.text
+    assert by in caplog.text
+    (tmp_path / "owner.json").write_text(mine)
+    with pytest.raises(InvalidFile, match="nothing more is written or deleted"):
+        lease.check()
+    lease.release()
+
+
+def test_of_drivers_that_start_at_once_one_goes_on(tmp_path: Path) -> None:
+    for number in range(10):
+        folder = Folder(tmp_path / str(number))
+        held: list[Lease] = []
+        barrier = threading.Barrier(4)
+
+        def start(folder: Folder = folder, barrier: Any = barrier, held: list[Lease] = held) -> None:
+            barrier.wait()
+            with suppress(InvalidArgument):
+                held.append(Lease(folder))
+
+        threads = [threading.Thread(target=start) for _ in range(4)]
+        for thread in threads:
+            thread.start()
+        for thread in threads:
+            thread.join()
+        assert len(held) == 1
+        held[0].release()

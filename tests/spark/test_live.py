@@ -16,9 +16,9 @@ import pytest
 from pyspark.sql import DataFrame, SparkSession
 
 import swoop
-from swoop.errors import InvalidArgument, InvalidData, InvalidType
+from swoop.errors import InvalidArgument, InvalidData, InvalidFile, InvalidType
 from swoop.pairs import Change
-from swoop.spark import explain, session, timestamps, topk_history, topk_stream, words
+from swoop.spark import explain, folder, lease, result_files, session, timestamps, topk_history, topk_stream, words
 from tests.spark import killed_driver
 from tests.spark.processes import drive
 
@@ -280,8 +280,8 @@ def test_killed_with_signal_9(spark: SparkSession, tmp_path: Path) -> None:
     """One process after the other is killed at another moment; what is there in the end is what an undisturbed run leaves."""
     rows = posts(400, seed=7, disorder=12)
     rows[150]["time"] = "soon"
-    for folder in (tmp_path / "killed", tmp_path / "undisturbed"):
-        write_files(folder / "in", rows, 8)
+    for name in ("killed", "undisturbed"):
+        write_files(tmp_path / name / "in", rows, 8)
     undisturbed = killed_driver.start(spark, tmp_path / "undisturbed")
     undisturbed.await_termination(120)
     for batch, moment in enumerate(killed_driver.MOMENTS, 2):
@@ -291,7 +291,7 @@ def test_killed_with_signal_9(spark: SparkSession, tmp_path: Path) -> None:
     assert ended.returncode == 0, ended.stderr[-2000:]
     assert ended.stdout.splitlines()[0] == repr(list(undisturbed.topk()))
     for name in ("changes", "late", "rejected"):
-        found, expected = (read_rows(spark, tmp_path / folder, name) for folder in ("killed", "undisturbed"))
+        found, expected = (read_rows(spark, tmp_path / run, name) for run in ("killed", "undisturbed"))
         assert found == expected
         assert len(found) == getattr(undisturbed.stats, name) > 0
 
@@ -306,6 +306,62 @@ def test_a_failure_is_told(spark: SparkSession, tmp_path: Path) -> None:
         handle.await_termination(60)
     assert not handle.is_active
     assert list(handle.topk()) == []
+
+
+def test_an_output_belongs_to_one_stream(spark: SparkSession, tmp_path: Path) -> None:
+    """The folder of another stream is refused before anything is started, and nothing is left of the try."""
+    write_files(tmp_path / "in", posts(100), 2)
+    sets = read_stream(spark, tmp_path / "in")
+
+    def start(checkpoint: str, window: str = "1 minute", **outputs: Any) -> Any:
+        return topk_stream(sets, 3, window).start(tmp_path / checkpoint, **outputs, available_now=True)
+
+    with start("first", changes=tmp_path / "changes") as first:
+        with pytest.raises(InvalidArgument, match="in use by process"):
+            start("first", changes=tmp_path / "others")
+        with pytest.raises(InvalidArgument, match="belongs to another stream.*checkpoint .*first.*a new folder"):
+            start("second", changes=tmp_path / "changes")
+        first.await_termination(60)
+    before = read_rows(spark, tmp_path, "changes")
+    assert len(before) == first.stats.changes > 20
+    for outputs, message in (
+        ({"changes": tmp_path / "changes"}, "belongs to another stream"),
+        ({"late": folder(tmp_path / "changes")}, "for late belongs to another stream"),
+        ({"changes": tmp_path / "new", "late": tmp_path / "new"}, "changes and late, go to the same folder"),
+        ({"changes": tmp_path / "in"}, "files of somebody else, such as '000.json'"),
+    ):
+        with pytest.raises(InvalidArgument, match=message):
+            start("second", **outputs)
+    assert read_rows(spark, tmp_path, "changes") == before
+    assert not list((tmp_path / "second").rglob("*.json"))
+    assert not (tmp_path / "new").exists() or not list((tmp_path / "new").iterdir())
+    start("second", "2 minutes", changes=tmp_path / "new").await_termination(60)
+    write_files(tmp_path / "in", [{**row, "id": row["id"] + 1000} for row in posts(100)], 1, first=2)
+    assert start("first", changes=tmp_path / "changes").await_termination(60)
+    assert len(read_rows(spark, tmp_path, "changes")) >= len(before)
+
+
+def test_while_no_rows_come(spark: SparkSession, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Results become final though no batch follows; a checkpoint that is taken away ends the stream with the reason."""
+    monkeypatch.setattr(lease, "BEAT", 0.2)
+    write_files(tmp_path / "in", posts(60), 1)
+    stream = topk_stream(read_stream(spark, tmp_path / "in"), 3, "1 minute", lateness="1 second")
+    handle = stream.start(tmp_path / "checkpoint", changes=tmp_path / "changes", trigger="100 milliseconds")
+    wait(lambda: handle.stats.batch == 0)
+    assert spark.read.parquet(*result_files(tmp_path / "changes")).count() == handle.stats.changes > 20
+    wait(lambda: len(list((tmp_path / "changes").glob("*.parquet"))) > 0)
+    rows = spark.read.parquet(str(tmp_path / "changes"))
+    assert sorted(row.sequence for row in rows.collect()) == list(range(handle.stats.changes))
+    assert handle.stats.batch == 0
+    assert handle.is_active
+    owner = tmp_path / "checkpoint/swoop/owner.json"
+    while handle.is_active:
+        owner.write_text(json.dumps({"lease": "other", "machine": "elsewhere", "pid": 7}))
+        time.sleep(0.1)
+    with pytest.raises(InvalidFile, match="no longer held by this process, but by process 7 on elsewhere"):
+        handle.await_termination(60)
+    assert isinstance(handle.failure, InvalidFile)
+    assert json.loads(owner.read_text())["lease"] == "other"
 
 
 def test_refused(spark: SparkSession, tmp_path: Path) -> None:

@@ -21,10 +21,11 @@ from swoop import oracle
 from swoop.errors import InvalidArgument, InvalidFile
 from swoop.oracle import Record
 from swoop.similarity import find_similarity
-from swoop.spark import ahead, chunks
+from swoop.spark import ahead, chunks, folders
 from swoop.spark.checkpoint import Checkpoint, State
 from swoop.spark.files import Folder
 from swoop.spark.live_join import LiveJoin
+from swoop.spark.manifest import result_files
 from swoop.spark.outputs import FolderOutput
 from swoop.spark.resuming import Parameters, Resuming
 from swoop.times import find_window
@@ -115,8 +116,7 @@ def run(folder: Path, run: Run, commits: Callable[[int], bool] = lambda batch: T
 
 
 def read(folder: Path, name: str) -> list[dict[str, Any]]:
-    files = sorted((folder / name).glob("*.parquet"), key=lambda p: (p.name[:12], p.name[12:] != ".parquet"))
-    return [row for file in files for row in pq.read_table(file).to_pylist()]
+    return [row for file in result_files(folder / name) for row in pq.read_table(file).to_pylist()]
 
 
 def results(folder: Path, live: LiveJoin) -> Any:
@@ -193,6 +193,8 @@ def check(folder: Path, case: Run, live: Resuming) -> None:
     assert [tuple(row[name] for name in names) for row in read(folder, "changes")] == changes
     assert [row["id"] for row in read(folder, "late")] == late
     assert len(read(folder, "rejected")) == rejected
+    for name in ("changes", "late", "rejected"):
+        assert [row["sequence"] for row in read(folder, name)] == list(range(len(read(folder, name))))
     assert list(live.topk) == topk
     stats = live.stats
     assert (stats.late, stats.rejected, stats.changes) == (len(late), rejected, len(changes))
@@ -284,6 +286,10 @@ def scenario() -> Run:
 def test_killed_at_any_moment(folder: Path, monkeypatch: pytest.MonkeyPatch, how: str) -> None:
     """Die at the first, the second, ... change of a file: before it, with half a file written, or after it."""
     monkeypatch.setattr(chunks, "MERGED", 3)
+    monkeypatch.setattr(folders, "MERGED", 2)
+    monkeypatch.setattr(folders, "GRACE", 0.0)
+    if how != "after":  # final files are enough once; tests/spark/test_folders.py has the rest
+        monkeypatch.setattr(folders, "YOUNG", 1e9)
     case = scenario()
     undisturbed = results(folder, run(fresh(folder), case))
     check(folder, case, start(folder, case.parameters))

@@ -150,6 +150,16 @@ def stream(
     rejected: Annotated[
         str | None, typer.Option(help="Rows that cannot be used go there; by default under the checkpoint.", metavar="TO")
     ] = None,
+    target_size: Annotated[
+        str, typer.Option(help="Results in folders become one final file at this size.", metavar="SIZE")
+    ] = "64 MB",
+    final_after: Annotated[
+        str | None,
+        typer.Option(help="They also do so after this time; 10 minutes, and less at first.", metavar="LENGTH"),
+    ] = None,
+    retention: Annotated[
+        str | None, typer.Option(help="Final files are deleted after this time; by default never.", metavar="LENGTH")
+    ] = None,
     as_json: o.Json = False,
     checkpoint: Annotated[
         str | None, typer.Option(help="A folder to go on from when started again.", metavar="DIR", rich_help_panel=o.WHERE)
@@ -218,6 +228,9 @@ def stream(
         changes=changes,
         late=late,
         rejected=rejected,
+        target_size=target_size,
+        final_after=final_after,
+        retention=retention,
         lateness=None if lateness is None else o.number_or_text(lateness),
         max_ahead=None if max_ahead is None else o.number_or_text(max_ahead),
         trigger=trigger,

@@ -44,6 +44,9 @@ class Setting:
     changes: str | None = None
     late: str | None = None
     rejected: str | None = None
+    target_size: str = "64 MB"
+    final_after: str | None = None
+    retention: str | None = None
     lateness: Any = None
     max_ahead: Any = None
     trigger: str | None = None
@@ -73,6 +76,14 @@ class Setting:
         find_lateness(self.max_ahead, window, "max_ahead")
         return self.max_ahead
 
+    def outputs(self) -> dict[str, Any]:
+        """Where changes, late and rejected rows go, if that was said."""
+        from swoop.spark import folder
+
+        found = {"changes": self.changes, "late": self.late, "rejected": self.rejected}
+        how = {"target_size": self.target_size, "final_after": self.final_after, "retention": self.retention}
+        return {holds: to if to is None or is_topic(to) else folder(to, **how) for holds, to in found.items()}  # type: ignore[arg-type]
+
 
 def stream(setting: Setting, reading: Reading, question: Question, as_json: bool = False) -> int:
     """Run until the stream ends or Ctrl-C. Returns the exit code."""
@@ -82,6 +93,7 @@ def stream(setting: Setting, reading: Reading, question: Question, as_json: bool
     lateness = setting.lateness if setting.lateness is not None else "10 seconds" if window.kind == "duration" else 0
     find_lateness(lateness, window)
     max_ahead = setting.find_max_ahead(window)
+    outputs = setting.outputs()
     source = setting.find()
     settings = settings_for([setting.source, setting.changes, setting.late, setting.rejected], setting.jars)
     with served(setting.serve, "swoop stream", setting.host, setting.token) as page, Steps() as steps:
@@ -109,11 +121,11 @@ def stream(setting: Setting, reading: Reading, question: Question, as_json: bool
                 setting.checkpoint,
                 changes=[
                     "memory",
-                    *([setting.changes] if setting.changes else []),
+                    *([outputs["changes"]] if setting.changes else []),
                     *([page.board.take_changes] if page else []),
                 ],
-                late=setting.late,
-                rejected=setting.rejected,
+                late=outputs["late"],
+                rejected=outputs["rejected"],
                 trigger=setting.trigger,
                 available_now=setting.once,
             )

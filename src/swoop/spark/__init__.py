@@ -12,6 +12,7 @@ from __future__ import annotations
 
 from swoop.spark.history import at_least_once, explain, rejected, topk_history
 from swoop.spark.live import StreamHandle, TopKStream, topk_stream
+from swoop.spark.manifest import folder, result_files
 from swoop.spark.preparation import char_ngrams, timestamps, transitions, word_ngrams, words
 from swoop.spark.resuming import StreamStats
 from swoop.spark.sessions import session
@@ -23,7 +24,9 @@ __all__ = [
     "at_least_once",
     "char_ngrams",
     "explain",
+    "folder",
     "rejected",
+    "result_files",
     "session",
     "timestamps",
     "topk_history",

@@ -24,6 +24,7 @@ from swoop.spark.files import Folder
 from swoop.spark.lease import Lease
 
 FORMAT, VERSION = "swoop stream", 1
+PARAMETERS, QUERY = "parameters.json", "query.json"
 
 _STATE = re.compile(r"(\d{12})(-end)?\.json")
 
@@ -93,19 +94,37 @@ class Checkpoint:
     """The files of a live join. ``parameters`` are those that a later run must share."""
 
     def __init__(self, path: str | os.PathLike[str], parameters: dict[str, Any]) -> None:
-        self._folder = Folder(path).inner("swoop")
+        self._spark = Folder(path)
+        self._folder = self._spark.inner("swoop")
         self._states = self._folder.inner("states")
         self._chunks = self._folder.inner("chunks")
         self._lease: Lease | None = None
+        self._new = False
         self.run = self._agree(parameters)
+        self._check_query()
 
     def hold(self) -> None:
         """Let no other driver use this checkpoint, until it is released or this process is gone."""
         self._lease = Lease(self._folder)
 
+    def check(self) -> None:
+        """Refuse to go on if another driver has taken this checkpoint over."""
+        if self._lease is not None:
+            self._lease.check()
+
+    @property
+    def lost(self) -> bool:
+        """The heartbeat has found that another driver has taken this checkpoint over."""
+        return self._lease is not None and self._lease.lost
+
     def release(self) -> None:
         if self._lease is not None:
             self._lease.release()
+
+    def abandon(self) -> None:
+        """The stream was not started after all: a checkpoint that was made for it is none."""
+        if self._new and self._lease is not None and not self.batches() and not self._query():
+            self._folder.delete(PARAMETERS)
 
     @property
     def path(self) -> str:
@@ -113,16 +132,18 @@ class Checkpoint:
 
     def _agree(self, parameters: dict[str, Any]) -> str:
         """Compare the parameters with those of the run before, or note them. Gives what this checkpoint calls itself."""
-        if "parameters.json" not in self._folder.names():
+        if PARAMETERS not in self._folder.names():
+            self._check_new()
             run = uuid.uuid4().hex
             known = {"format": FORMAT, "version": VERSION, "run": run, "parameters": parameters}
-            self._folder.write("parameters.json", json.dumps(known, indent=1).encode())
-            return run
+            self._new = self._folder.create(PARAMETERS, json.dumps(known, indent=1).encode())
+            if self._new:
+                return run
         try:
-            known = json.loads(self._folder.read("parameters.json").to_pybytes())
+            known = json.loads(self._folder.read(PARAMETERS).to_pybytes())
             run, version, before = known["run"], known["version"], known["parameters"]
         except (ValueError, KeyError, TypeError) as error:
-            raise self._damaged("parameters.json", error) from error
+            raise self._damaged(PARAMETERS, error) from error
         if version > VERSION:
             raise InvalidFile(
                 f"the checkpoint {self.path!r} has format version {version}, made by a newer release; this one reads versions "
@@ -140,6 +161,60 @@ class Checkpoint:
                 "Use the same as before, or a new checkpoint"
             )
         return str(run)
+
+    def _check_new(self) -> None:
+        """Refuse a folder that has something of a stream, but not its parameters."""
+        left = [f"{name}/" for name in ("states", "chunks", "late", "rejected") if self._folder.inner(name).names()]
+        if left or QUERY in self._folder.names():
+            raise InvalidFile(
+                f"{PARAMETERS} is gone from the checkpoint {self.path!r}, which has {', '.join(left) or QUERY}: what it was "
+                "made with is not known any more. Restore the file from a copy, or begin with a new checkpoint"
+            )
+        if self._query() or self._spark.inner("offsets").names() or self._spark.inner("commits").names():
+            raise InvalidArgument(
+                f"{self._spark.path!r} is the checkpoint of another query of Spark's, not of a stream of Swoop; use a folder "
+                "of its own as checkpoint"
+            )
+
+    def _query(self) -> str | None:
+        """What Spark's part of the checkpoint calls its query."""
+        if "metadata" not in self._spark.names():
+            return None
+        try:
+            return str(json.loads(self._spark.read("metadata").to_pybytes())["id"])
+        except (ValueError, KeyError, TypeError) as error:
+            raise self._damaged("Spark's file 'metadata'", error) from error
+
+    def _check_query(self) -> None:
+        """Refuse if Spark's part of the checkpoint is not the one that goes with ours."""
+        if QUERY not in self._folder.names():  # Spark was not started, or this process died before it could be noted
+            return
+        try:
+            noted = json.loads(self._folder.read(QUERY).to_pybytes())["id"]
+        except (ValueError, KeyError, TypeError) as error:
+            raise self._damaged(QUERY, error) from error
+        found = self._query()
+        if found != noted:
+            what = "gone" if found is None else f"that of another query, {found}"
+            raise InvalidFile(
+                f"Spark's part of the checkpoint {self._spark.path!r} is {what}, but the folder 'swoop' belongs to the query "
+                f"{noted}: one of them was replaced. Restore it from a copy, or begin with a new checkpoint"
+            )
+
+    @property
+    def unmarked(self) -> int:
+        """The last batch if it was done by an earlier release, which did not mark its folders; else -1."""
+        done = self.batches()
+        return done[-1][0] if done and QUERY not in self._folder.names() else -1
+
+    def note_query(self, query: str) -> None:
+        """Spark has started: note which query of its goes with this checkpoint."""
+        if QUERY not in self._folder.names():
+            self._folder.write(QUERY, json.dumps({"id": query}).encode())
+
+    def committed(self) -> int:
+        """The number of the last batch that Spark has committed, and will not run again; -1 if there is none."""
+        return max((int(name) for name in self._spark.inner("commits").names() if name.isdecimal()), default=-1)
 
     def _damaged(self, name: str, why: object) -> InvalidFile:
         return InvalidFile(
@@ -167,8 +242,7 @@ class Checkpoint:
 
     def write(self, state: State, rows: pa.Table, expired: int) -> State:
         """Keep the rows of a batch, but for those up to ``expired``, then its state, which is given back with its chunks."""
-        if self._lease is not None:
-            self._lease.check()
+        self.check()
         try:
             chunks = add_rows(self._chunks, state.chunks, state.step, rows, expired)
         except Damaged as error:
@@ -187,7 +261,9 @@ class Checkpoint:
             if (batch, ended) > (state.batch, state.ended):
                 needed |= {chunk.name for chunk in self.state(batch, ended).chunks}
             elif (batch, ended) < (state.batch, state.ended):
+                self.check()
                 self._states.delete(f"{State(batch, 0, ended).step}.json")
         for name in self._chunks.names():
             if name not in needed:
+                self.check()
                 self._chunks.delete(name)

@@ -24,12 +24,14 @@ from swoop.errors import InvalidArgument, InvalidData, InvalidType
 from swoop.pairs import Changes, Explanation, Pair, Step, TopK
 from swoop.similarity import Similarity, check_min_similarity, find_similarity
 from swoop.spark.cells import Layout, finish_cells, said_by_cells
-from swoop.spark.checkpoint import Checkpoint
+from swoop.spark.checkpoint import Checkpoint, State
+from swoop.spark.files import Folder
+from swoop.spark.folders import ResultFolder
 from swoop.spark.grid import Grid
 from swoop.spark.live_cells import LiveCells
 from swoop.spark.live_join import LiveJoin
 from swoop.spark.metrics import Metrics
-from swoop.spark.outputs import MemoryOutput, find_output
+from swoop.spark.outputs import MemoryOutput, Outputs, Owner, claim, find_output, unclaim
 from swoop.spark.resuming import Parameters, Resuming, StreamStats, log
 from swoop.spark.rows import (
     Names,
@@ -46,6 +48,8 @@ from swoop.spark.rows import (
 from swoop.spark.sessions import STATE_SETTINGS
 from swoop.spark.sizing import Machines, choose_cells
 from swoop.times import Window, find_lateness
+
+TENDING = 1.0  # seconds between two looks at results that wait to be final
 
 
 def topk_stream(
@@ -189,9 +193,10 @@ class TopKStream:
             A folder for Spark's progress and the rows of the window. None: a temporary one, deleted at the end.
         changes, late, rejected
             Where changes of the top-k, late rows and rejected rows go: a function of the results and the number of their batch,
-            a folder for Parquet files, ``"kafka://host:port/topic"``, ``"memory"`` (for :meth:`StreamHandle.changes`), or
-            several of these in a list. By default late and rejected rows go to the folders ``swoop/late`` and
-            ``swoop/rejected`` of the checkpoint.
+            a folder for Parquet files (its path, or :func:`swoop.spark.folder` with settings), ``"kafka://host:port/topic"``,
+            ``"memory"`` (for :meth:`StreamHandle.changes`), or several of these in a list. By default late and rejected rows go
+            to the folders ``swoop/late`` and ``swoop/rejected`` of the checkpoint. A folder belongs to one output of one
+            stream; that of another one is refused.
         trigger
             How often a batch is made, such as ``"500 milliseconds"``; by default as soon as the last one is done.
         available_now
@@ -207,16 +212,17 @@ class TopKStream:
         temporary = None if checkpoint is not None else tempfile.mkdtemp(prefix="swoop-checkpoint-")
         folder = _qualified(spark, temporary or os.fspath(checkpoint or ""))
         kept = Checkpoint(folder, self._parameters.lasting())
-        to = find_output(changes, spark, kept.run, "changes")
-        outputs = {
-            "changes": to,
-            "late": find_output(f"{folder}/swoop/late" if late is None else late, spark, kept.run, "late"),
-            "rejected": find_output(f"{folder}/swoop/rejected" if rejected is None else rejected, spark, kept.run, "rejected"),
-        }
-        kept.hold()
+        outputs: dict[str, Outputs] = {}
         try:
+            kept.hold()
+            for holds, given in (("changes", changes), ("late", late), ("rejected", rejected)):
+                owner = Owner(kept.run, holds, "" if temporary else folder, kept.check)
+                outputs[holds] = find_output(f"{folder}/swoop/{holds}" if given is None else given, spark, owner)
+            claim(list(outputs.values()), Folder(folder).path, kept.unmarked)
+            to = outputs["changes"]
             live, rows, settings = self._live(folder, kept, outputs)
-            handle = StreamHandle(live, kept, [o for o in to.outputs if isinstance(o, MemoryOutput)], temporary)
+            files = [files for output in outputs.values() for files in output.folders]
+            handle = StreamHandle(live, kept, [o for o in to.outputs if isinstance(o, MemoryOutput)], files, temporary)
             writer = rows.writeStream.foreachBatch(handle._take).option("checkpointLocation", folder)
             if name is not None:
                 writer = writer.queryName(name)
@@ -227,7 +233,11 @@ class TopKStream:
             with _settings(spark, settings):
                 query = writer.start()
         except BaseException:
+            unclaim(list(outputs.values()))
+            kept.abandon()
             kept.release()
+            if temporary is not None:
+                shutil.rmtree(temporary, ignore_errors=True)
             raise
         handle._begin(query, ends=available_now, metrics_port=metrics_port)
         return handle
@@ -292,8 +302,10 @@ class StreamHandle:
 
     query: Any
 
-    def __init__(self, live: Resuming, kept: Checkpoint, memory: list[MemoryOutput], temporary: str | None) -> None:
-        self._live, self._kept, self._memory, self._temporary = live, kept, memory, temporary
+    def __init__(
+        self, live: Resuming, kept: Checkpoint, memory: list[MemoryOutput], files: list[ResultFolder], temporary: str | None
+    ) -> None:
+        self._live, self._kept, self._memory, self._files, self._temporary = live, kept, memory, files, temporary
         self._failure: BaseException | None = None
         self._over = threading.Event()
         self._stopped = False
@@ -302,9 +314,11 @@ class StreamHandle:
 
     def _begin(self, query: Any, ends: bool, metrics_port: int | None) -> None:
         self.query = query
+        self._kept.note_query(str(query.id))
         if metrics_port is not None:
             self._server = self._metrics.serve(metrics_port)
         threading.Thread(target=self._watch, args=(ends,), name="swoop stream", daemon=True).start()
+        threading.Thread(target=self._tend, name="swoop outputs", daemon=True).start()
 
     def _take(self, frame: DataFrame, batch: int) -> None:
         try:
@@ -313,6 +327,28 @@ class StreamHandle:
         except BaseException as error:
             self._failure = error
             raise
+
+    def _tend(self) -> None:
+        """While the stream runs, with or without rows: results become final in time, and a lost checkpoint ends the stream."""
+        while not self._over.wait(TENDING):
+            try:
+                if self._kept.lost:
+                    self._kept.check()
+                self._settle(force=False)
+            except Exception as error:
+                if self._kept.lost:
+                    self._failure = self._failure or error
+                    self.query.stop()
+                    return
+                log.warning("results could not be made final yet: %s", error)
+
+    def _settle(self, force: bool) -> None:
+        """Make results final whose batches Spark has committed: those that have waited long enough, or all."""
+        if force or any(files.is_due() for files in self._files):
+            self._kept.check()
+            step = State(self._kept.committed(), 0, ended=True).step
+            for files in self._files:
+                files.settle(step, force)
 
     def _watch(self, ends: bool) -> None:
         """Wait for the end of the query; let what is held enter if the stream has ended too."""
@@ -325,6 +361,10 @@ class StreamHandle:
         finally:
             if self.failure is not None:
                 log.error("the stream has failed: %s", (str(self.failure).strip().splitlines() or [repr(self.failure)])[0])
+            try:
+                self._settle(force=True)
+            except Exception as error:
+                log.error("results of this run are not final yet, the next run makes them so: %s", error)
             if self._server is not None:
                 self._server.shutdown()
                 self._server.server_close()

@@ -242,10 +242,12 @@ class Resuming(ABC):
         """Send the results of the state of now out."""
         state = self._state
         since = before.written if (state.batch, state.ended) in self._before else None
+        counted = before.counters
+        self._checkpoint.check()
         if not state.ended:
-            self._rejected.put(state, rejected, since)
-            self._late.put(state, self._shown(ordered(late)) if late.num_rows else late, since)
-        self._changes.put(state, Changes.joined(changes), since)
+            self._rejected.put(state, rejected, counted.rejected, since)
+            self._late.put(state, self._shown(ordered(late)) if late.num_rows else late, counted.late, since)
+        self._changes.put(state, Changes.joined(changes), counted.changes, since)
         first_late, first_rejected = not before.counters.late, not before.counters.rejected
         if (late.num_rows and first_late) or (rejected.num_rows and first_rejected):
             log.warning("batch %d has the first such rows: %d late, %d rejected", state.batch, late.num_rows, rejected.num_rows)
