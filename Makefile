@@ -3,8 +3,6 @@ PYTHON ?= python3.11
 VENV := .venv
 BIN := $(VENV)/bin
 READY := $(VENV)/.ready
-# Compiled kernels of the test run. Coverage sees kernels when they are compiled, so each run compiles anew.
-TEST_CACHE := $(CURDIR)/$(VENV)/test-cache
 
 .PHONY: demo test soak bench docs lint format clean
 
@@ -12,8 +10,7 @@ demo: $(READY)
 	$(BIN)/swoop demo
 
 test: lint
-	rm -rf $(TEST_CACHE)
-	NUMBA_JIT_COVERAGE=1 NUMBA_CACHE_DIR=$(TEST_CACHE) $(BIN)/python -m pytest -n 2 --dist worksteal --cov --cov-report=term
+	$(BIN)/python -m pytest -n 2 --dist worksteal --cov --cov-report=term
 
 # Random trials against brute force, for as long as one likes; SOAK=--help for all there is.
 soak: $(READY)
