@@ -27,7 +27,6 @@ def printed(notebook: Any) -> list[str]:
 @pytest.mark.filterwarnings("default")  # of Jupyter, not of ours
 def test_the_notebook_runs_and_says_the_same(notebook: Any, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     saved = printed(notebook)
-    monkeypatch.delenv("NUMBA_JIT_COVERAGE", raising=False)  # coverage does not reach into the kernel
     for key in [key for key in os.environ if key.startswith("COV_CORE")]:
         monkeypatch.delenv(key)
     client = nbclient.NotebookClient(
