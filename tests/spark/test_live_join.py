@@ -99,11 +99,20 @@ class Killed(BaseException):
     pass
 
 
-def run(folder: Path, run: Run, commits: Callable[[int], bool] = lambda batch: True, from_batch: int = 0) -> LiveJoin:
-    """All batches from one on, as Spark would run them; a process that does not live to commit a batch is Killed."""
+def run(
+    folder: Path,
+    run: Run,
+    commits: Callable[[int], bool] = lambda batch: True,
+    from_batch: int = 0,
+    chance: random.Random | None = None,
+) -> LiveJoin:
+    """All batches from one on, as Spark would run them; a process that does not live to commit a batch is Killed.
+
+    With ``chance``, rows of a batch come in any order, each time that it is done.
+    """
     live = start(folder, run.parameters)
     for batch, rows in enumerate(run.batches[from_batch:], from_batch):
-        live.process(batch, table(rows))
+        live.process(batch, table(rows if chance is None else chance.sample(rows, len(rows))))
         if not commits(batch):
             raise Killed
         (folder / "committed").write_text(str(batch))
@@ -121,7 +130,8 @@ def read(folder: Path, name: str) -> list[dict[str, Any]]:
 
 def results(folder: Path, live: LiveJoin) -> Any:
     stats = replace(live.stats, memory_bytes=0, batch_seconds=0.0, batch_rows=0, vocabulary_size=0)
-    return [read(folder, name) for name in ("changes", "late", "rejected")], stats, list(live.topk)
+    rejected = sorted(map(repr, read(folder, "rejected")))
+    return [read(folder, name) for name in ("changes", "late")], rejected, stats, list(live.topk)
 
 
 @pytest.fixture(autouse=True, scope="module")
@@ -259,14 +269,14 @@ def test_a_process_that_dies_before_the_commit(folder: Path, case: Run, chance: 
     check(folder, case, start(folder, case.parameters))
 
 
-def run_again(folder: Path, case: Run, commits: Callable[[int], bool]) -> LiveJoin:
+def run_again(folder: Path, case: Run, commits: Callable[[int], bool], chance: random.Random | None = None) -> LiveJoin:
     for _ in range(200):
         batch, ended = (int(file.read_text()) if file.exists() else -1 for file in (folder / "committed", folder / "ended"))
-        if batch in case.ends and batch != ended:
-            start(folder, case.parameters).end()
-            (folder / "ended").write_text(str(batch))
         try:
-            return run(folder, case, commits, batch + 1)
+            if batch in case.ends and batch != ended:
+                start(folder, case.parameters).end()
+                (folder / "ended").write_text(str(batch))
+            return run(folder, case, commits, batch + 1, chance)
         except Killed:
             continue
     raise AssertionError("it never ends")
@@ -284,7 +294,10 @@ def scenario() -> Run:
 
 @pytest.mark.parametrize("how", ["before", "half", "after"])
 def test_killed_at_any_moment(folder: Path, monkeypatch: pytest.MonkeyPatch, how: str) -> None:
-    """Die at the first, the second, ... change of a file: before it, with half a file written, or after it."""
+    """Die at the first, the second, ... change of a file: before it, with half a file written, or after it.
+
+    The process after it dies too, in the same batch and a little later; and rows come in another order each time.
+    """
     monkeypatch.setattr(chunks, "MERGED", 3)
     monkeypatch.setattr(folders, "MERGED", 2)
     monkeypatch.setattr(folders, "GRACE", 0.0)
@@ -317,13 +330,18 @@ def test_killed_at_any_moment(folder: Path, monkeypatch: pytest.MonkeyPatch, how
         moment += 1
         left[0] = moment
         fresh(folder)
+        chance = random.Random(moment)
         try:
-            run(folder, case)
+            run(folder, case, chance=chance)
             died = False
         except Killed:
-            left[0] = 0
-            live = run_again(folder, case, lambda batch: True)
+            left[0] = 1 + moment % 4
+            live = run_again(folder, case, lambda batch: True, chance)
             assert results(folder, live) == undisturbed, f"killed at change {moment}"
+            named = {chunk.name for chunk in live._state.chunks}
+            left[0] = 0
+            live._checkpoint.collect(live._state)
+            assert {file.name for file in (folder / "swoop" / "chunks").iterdir()} == named
     assert moment > 50
 
 

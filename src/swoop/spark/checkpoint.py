@@ -1,8 +1,10 @@
 """What a live join keeps under its checkpoint: parameters, the rows of the window in chunks, and one state per batch.
 
 A state names the chunks that hold the window after its batch. Chunks and states are written whole and never changed, the state
-last, so a process that is killed at any moment leaves the state of the batch before, or that of the batch. What no state needs
-any more is deleted when the next batch begins: only then is it certain that Spark will not run this batch again.
+last, so a process that is killed at any moment leaves the state of the batch before, or that of the batch. A batch that is done
+again writes its chunks under new names, for it may have its rows in another order, and its old state counts until the new one
+is there. What no state needs any more is deleted when the next batch begins: only then is it certain that Spark will not run
+this batch again.
 """
 
 from __future__ import annotations
@@ -244,7 +246,7 @@ class Checkpoint:
         """Keep the rows of a batch, but for those up to ``expired``, then its state, which is given back with its chunks."""
         self.check()
         try:
-            chunks = add_rows(self._chunks, state.chunks, state.step, rows, expired)
+            chunks = add_rows(self._chunks, state.chunks, f"{state.step}-{uuid.uuid4().hex[:12]}", rows, expired)
         except Damaged as error:
             raise self._damaged(f"chunks/{error.name}", error.why) from error
         state = replace(state, chunks=chunks, written=time.time())
