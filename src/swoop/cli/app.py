@@ -165,6 +165,10 @@ def stream(
         str | None, typer.Option(help="A folder to go on from when started again.", metavar="DIR", rich_help_panel=o.WHERE)
     ] = None,
     once: Annotated[bool, typer.Option("--once", help="Take what is there and end.", rich_help_panel=o.WHERE)] = False,
+    no_flush: Annotated[
+        bool,
+        typer.Option("--no-flush", help="With --once, rows that wait do so until the next run.", rich_help_panel=o.WHERE),
+    ] = False,
     trigger: Annotated[
         str | None,
         typer.Option(help="How often a batch is made, such as '1 second'.", metavar="LENGTH", rich_help_panel=o.WHERE),
@@ -235,6 +239,7 @@ def stream(
         max_ahead=None if max_ahead is None else o.number_or_text(max_ahead),
         trigger=trigger,
         once=once,
+        flush=not no_flush,
         serve=serve,
         host=host,
         token=token,

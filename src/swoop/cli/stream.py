@@ -51,6 +51,7 @@ class Setting:
     max_ahead: Any = None
     trigger: str | None = None
     once: bool = False
+    flush: bool = True
     serve: int | None = None
     host: str = "127.0.0.1"
     token: str | None = None
@@ -63,6 +64,8 @@ class Setting:
         """The source, if it is one."""
         if self.once and self.trigger:
             raise WrongUsage("--once and --trigger exclude each other; give one of them")
+        if not self.flush and not self.once:
+            raise WrongUsage("--no-flush is about the end of a run with --once; give both, or neither")
         if is_topic(self.source):
             return TopicStream.find(self.source, self.begin)
         return FolderStream.find(self.source, self.format, self.schema)
@@ -128,6 +131,7 @@ def stream(setting: Setting, reading: Reading, question: Question, as_json: bool
                 rejected=outputs["rejected"],
                 trigger=setting.trigger,
                 available_now=setting.once,
+                flush=setting.flush,
             )
             if page is not None:
                 page.show(handle)

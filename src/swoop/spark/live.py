@@ -182,6 +182,7 @@ class TopKStream:
         rejected: Any = None,
         trigger: str | None = None,
         available_now: bool = False,
+        flush: bool = True,
         metrics_port: int | None = None,
         name: str | None = None,
     ) -> StreamHandle:
@@ -201,6 +202,9 @@ class TopKStream:
             How often a batch is made, such as ``"500 milliseconds"``; by default as soon as the last one is done.
         available_now
             Take what is there, let also the rows enter that are held back, and stop.
+        flush
+            Whether the rows that are held back enter when ``available_now`` has taken everything. With False they wait for the
+            next run, so that a run every hour gives the very changes of one that never stops.
         metrics_port
             Serve figures for Prometheus at this port of the loopback interface; 0 chooses a free one.
         name
@@ -239,7 +243,7 @@ class TopKStream:
             if temporary is not None:
                 shutil.rmtree(temporary, ignore_errors=True)
             raise
-        handle._begin(query, ends=available_now, metrics_port=metrics_port)
+        handle._begin(query, ends=available_now and flush, metrics_port=metrics_port)
         return handle
 
     def _live(self, folder: str, kept: Checkpoint, outputs: dict[str, Any]) -> tuple[Resuming, DataFrame, dict[str, str]]:
@@ -354,7 +358,7 @@ class StreamHandle:
         """Wait for the end of the query; let what is held enter if the stream has ended too."""
         try:
             self.query.awaitTermination()
-            if ends and not self._stopped:
+            if ends and not self._stopped and self._is_drained():
                 self._live.end()
         except BaseException as error:
             self._failure = self._failure or _plain(error)
@@ -373,6 +377,13 @@ class StreamHandle:
             if self._temporary is not None:
                 shutil.rmtree(self._temporary, ignore_errors=True)
             self._over.set()
+
+    def _is_drained(self) -> bool:
+        """Whether the query ended because there are no more rows, all of them in batches that Spark has committed.
+
+        A query that somebody has stopped ends in the same way, without an error; but it never came to look for rows in vain.
+        """
+        return bool(self.query._jsq.streamingQuery().noNewData()) and self._kept.committed() == self.stats.batch
 
     def topk(self) -> TopK:
         """The most similar pairs after the last batch, at most k, in the total order."""
