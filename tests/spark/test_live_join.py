@@ -7,6 +7,7 @@ import random
 import shutil
 import zlib
 from collections.abc import Callable, Iterator
+from contextlib import contextmanager
 from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any
@@ -19,9 +20,10 @@ from hypothesis import strategies as st
 
 from swoop import oracle
 from swoop.errors import InvalidArgument, InvalidFile
+from swoop.join import columns
 from swoop.oracle import Record
 from swoop.similarity import find_similarity
-from swoop.spark import ahead, chunks, folders
+from swoop.spark import ahead, chunks, folders, pieces
 from swoop.spark.checkpoint import Checkpoint, State
 from swoop.spark.files import Folder
 from swoop.spark.live_join import LiveJoin
@@ -249,6 +251,21 @@ def folder(tmp_path: Path) -> Path:
     return tmp_path / "run"
 
 
+@contextmanager
+def small(limit: int | None) -> Iterator[None]:
+    """What is put together at once has so many bytes at most, offsets of 32 bits so many at most, and chunks too."""
+    with pytest.MonkeyPatch.context() as patch:
+        if limit is not None:
+            patch.setattr(pieces, "LIMIT", limit)
+            patch.setattr(columns, "SMALL", 2 * limit)
+            patch.setattr(chunks, "LARGEST", 3 * limit)
+            patch.setattr(chunks, "MERGED", 3)
+        yield
+
+
+limits = st.sampled_from([None, 1, 60, 200, 1000])
+
+
 def fresh(folder: Path) -> Path:
     shutil.rmtree(folder, ignore_errors=True)
     folder.mkdir()
@@ -262,11 +279,12 @@ def test_equal_to_brute_force(folder: Path, case: Run) -> None:
 
 
 @settings(max_examples=60, deadline=None, suppress_health_check=[HealthCheck.function_scoped_fixture])
-@given(runs(), st.randoms(use_true_random=False))
-def test_a_process_that_dies_before_the_commit(folder: Path, case: Run, chance: random.Random) -> None:
-    """Everything is written, but Spark does not know: the batch comes again."""
-    run_again(fresh(folder), case, lambda batch: chance.random() < 0.6)
-    check(folder, case, start(folder, case.parameters))
+@given(runs(), st.randoms(use_true_random=False), limits)
+def test_a_process_that_dies_before_the_commit(folder: Path, case: Run, chance: random.Random, limit: int | None) -> None:
+    """Everything is written, but Spark does not know: the batch comes again. The window is restored piece by piece."""
+    with small(limit):
+        run_again(fresh(folder), case, lambda batch: chance.random() < 0.6, chance)
+        check(folder, case, start(folder, case.parameters))
 
 
 def run_again(folder: Path, case: Run, commits: Callable[[int], bool], chance: random.Random | None = None) -> LiveJoin:

@@ -14,7 +14,7 @@ import os
 import re
 import time
 import uuid
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, field, replace
 from typing import Any
 
@@ -235,10 +235,10 @@ class Checkpoint:
         except (OSError, ValueError, KeyError, TypeError) as error:
             raise self._damaged(f"states/{name}", error) from error
 
-    def read(self, chunks: Sequence[Chunk]) -> list[pa.Table]:
-        """The rows of some chunks."""
+    def read(self, chunks: Sequence[Chunk]) -> Iterator[pa.Table]:
+        """The rows of some chunks, each when it is asked for."""
         try:
-            return read_chunks(self._chunks, chunks)
+            yield from read_chunks(self._chunks, chunks)
         except Damaged as error:
             raise self._damaged(f"chunks/{error.name}", error.why) from error
 

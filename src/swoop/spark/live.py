@@ -15,6 +15,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any, Literal
 
+import pyarrow as pa
 from pyspark.sql import DataFrame, SparkSession
 from pyspark.sql import functions as F  # noqa: N812
 from pyspark.sql import types as T  # noqa: N812
@@ -253,7 +254,12 @@ class TopKStream:
             return LiveJoin(parameters, kept, **outputs), self._rows, {}
         spark = self._rows.sparkSession
         layout = Layout.of(spark, Grid.of(parameters.cells))
-        live = LiveCells(parameters, kept, **outputs, finish_cells=lambda: finish_cells(spark, folder, layout, parameters))
+
+        def finish() -> pa.Table:
+            with _settings(spark, {"spark.sql.execution.arrow.maxRecordsPerBatch": "16"}):  # chunks, and Arrow takes 2 GiB
+                return finish_cells(spark, folder, layout, parameters)
+
+        live = LiveCells(parameters, kept, **outputs, finish_cells=finish)
         rows = said_by_cells(self._rows, layout, parameters, f"{kept.run}/{uuid.uuid4().hex}", live.ended)
         return live, rows, {**STATE_SETTINGS, "spark.sql.shuffle.partitions": str(layout.partitions)}
 

@@ -17,6 +17,7 @@ from swoop.join.topk_join import TopKJoin
 from swoop.pairs import Changes, Explanation, Pair, Step
 from swoop.spark.ahead import believe, rejected_rows, spans_of, split_ahead
 from swoop.spark.checkpoint import State
+from swoop.spark.pieces import concatenated, drained, in_pieces, split, split_all
 from swoop.spark.resuming import Resuming, ordered
 
 COLUMNS = ("id", "time", "tokens", "stream", "reason", "row")  # and "text", if there are texts to show
@@ -38,17 +39,20 @@ class LiveJoin(Resuming):
         """Let the sets of the window that this state names arrive anew."""
         self.join = self._parameters.join(self._k)
         self._texts: deque[tuple[int, pa.ChunkedArray]] = deque()  # each from some arrival number on
-        self._held = concatenated(self._checkpoint.read(state.chunks))
+        entered, self._held = self._window(state)
         if self._held is None or state.watermark is None:
             return []
-        entered, self._held = split(self._held, state.watermark)
         self._enter(self.join, entered, state.watermark)
         self.join.changes()
         if state.k == self._k:
             return []
         before = self._parameters.join(state.k)
-        self._enter(before, entered, state.watermark)
+        self._enter(before, self._window(state)[0], state.watermark)
         return [self._outranked(before.topk(), state.watermark - 1)]
+
+    def _window(self, state: State) -> tuple[list[pa.Table], Any]:
+        """The rows that had entered by this state, and those that waited."""
+        return split_all(self._checkpoint.read(state.chunks), state.watermark)
 
     # batches
 
@@ -93,32 +97,32 @@ class LiveJoin(Resuming):
         highest = before.highest
         assert highest is not None
         changes = self._move(replace(before, ended=True, watermark=highest + 1, k=self._k), None)
-        nothing = self._held.slice(0, 0)
+        nothing = self._held.schema.empty_table()
         self._put(before, changes, nothing, nothing)
         self._done(self.stats.batch_rows, started)
 
     def _move(self, state: State, sets: pa.Table | None) -> list[Changes]:
         """Let rows enter up to the watermark, hold back the others, keep both under the checkpoint."""
-        entered, rows = split(concatenated([part for part in (self._held, sets) if part is not None]), state.watermark)
+        entered, self._held = split_all([part for part in (self._held, sets) if part is not None], state.watermark)
+        count = sum(part.num_rows for part in entered)
         if state.watermark is not None:
             self._enter(self.join, entered, state.watermark)
-        self._held = rows
         changes = [*self._dropped, self.join.changes()]
         self._dropped = []
         counters = replace(
             state.counters,
-            sets=state.counters.sets + entered.num_rows,
+            sets=state.counters.sets + count,
             changes=state.counters.changes + sum(map(len, changes)),
         )
         expired = expired_at(state.watermark, self._parameters.window.length)
-        kept = sets if sets is not None else rows.slice(0, 0)
+        kept = sets if sets is not None else self._held.schema.empty_table()
         self._state = self._checkpoint.write(replace(state, counters=counters), kept, expired)
         return changes
 
-    def _enter(self, join: TopKJoin, rows: pa.Table, watermark: int) -> None:
-        """Let sets arrive in the order of time and id, and time move on to just before the watermark."""
-        if rows.num_rows:
-            in_order = self._shown(ordered(rows))
+    def _enter(self, join: TopKJoin, rows: list[pa.Table], watermark: int) -> None:
+        """Let sets arrive in the order of time and id, and time move on to just before the watermark. Takes the rows away."""
+        for piece in in_pieces(drained(rows)):
+            in_order = self._shown(ordered(piece))
             if join is self.join and "text" in in_order.column_names:
                 with self._reading:
                     self._texts.append((join.stats.sets, in_order["text"]))
@@ -159,18 +163,6 @@ class LiveJoin(Resuming):
             memory_bytes=figures.memory_bytes,
         )
         self.topk = self.join.topk()
-
-
-def concatenated(tables: list[pa.Table]) -> Any:
-    return pa.concat_tables(tables, promote_options="permissive") if tables else None
-
-
-def split(rows: pa.Table, watermark: int | None) -> tuple[pa.Table, pa.Table]:
-    """The rows before a watermark, and the others."""
-    if watermark is None:
-        return rows.slice(0, 0), rows
-    before = pc.less(rows["time"], watermark)
-    return rows.filter(before), rows.filter(pc.invert(before))
 
 
 def expired_at(watermark: int | None, length: int) -> int:
