@@ -42,7 +42,6 @@ def batches(seed: int = 1) -> Iterator[pa.Table]:
                 "time": pa.array(time),
                 "tokens": pa.ListArray.from_arrays(np.arange(0, count * TOKENS + 1, TOKENS, dtype=np.int32), tokens),
                 "stream": pa.array(["left"] * count),
-                "tie": pa.array(np.zeros(count, np.int64)),
                 "reason": pa.nulls(count, pa.string()),
                 "row": pa.nulls(count, pa.string()),
             }

@@ -12,6 +12,7 @@ from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any
 
+import numpy as np
 import pyarrow as pa
 import pyarrow.parquet as pq
 import pytest
@@ -29,6 +30,7 @@ from swoop.spark.files import Folder
 from swoop.spark.live_join import LiveJoin
 from swoop.spark.manifest import result_files
 from swoop.spark.outputs import FolderOutput
+from swoop.spark.pieces import Backlog
 from swoop.spark.resuming import Parameters, Resuming
 from swoop.times import find_window
 from tests.histories import SIMILARITIES, thresholds
@@ -97,6 +99,20 @@ def start(folder: Path, parameters: Parameters) -> LiveJoin:
     return LiveJoin(parameters, Checkpoint(folder, parameters.lasting()), *outputs)
 
 
+def any_way(rows: list[Row], chance: random.Random) -> pa.Table | Backlog:
+    """The rows of a batch in another order, at once or in pieces."""
+    rows = chance.sample(rows, len(rows))
+    if chance.random() < 0.5:
+        return table(rows)
+    times = sorted(row.time for row in rows if row.reason is None)
+    cuts = sorted(chance.choices(times, k=chance.randrange(4))) if times else []
+    pieces: list[list[Row]] = [[] for _ in range(len(cuts) + 1)]
+    for row in rows:
+        piece = sum(cut <= row.time for cut in cuts) if row.reason is None else chance.randrange(len(pieces))
+        pieces[piece].append(row)
+    return Backlog(np.array(times, np.int64), iter([table(piece) for piece in pieces]))
+
+
 class Killed(BaseException):
     pass
 
@@ -110,11 +126,11 @@ def run(
 ) -> LiveJoin:
     """All batches from one on, as Spark would run them; a process that does not live to commit a batch is Killed.
 
-    With ``chance``, rows of a batch come in any order, each time that it is done.
+    With ``chance``, rows of a batch come in any order and in any pieces, each time that it is done.
     """
     live = start(folder, run.parameters)
     for batch, rows in enumerate(run.batches[from_batch:], from_batch):
-        live.process(batch, table(rows if chance is None else chance.sample(rows, len(rows))))
+        live.process(batch, table(rows) if chance is None else any_way(rows, chance))
         if not commits(batch):
             raise Killed
         (folder / "committed").write_text(str(batch))

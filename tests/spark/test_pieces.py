@@ -31,7 +31,7 @@ def value(kind: pa.DataType) -> st.SearchStrategy[Any]:
 @st.composite
 def tables(draw: st.DrawFn) -> list[pa.Table]:
     kinds = {name: draw(st.sampled_from(found)) for name, found in KINDS.items()}
-    schema = pa.schema([("time", pa.int64()), *kinds.items(), ("stream", pa.string()), ("tie", pa.int64())])
+    schema = pa.schema([("time", pa.int64()), *kinds.items(), ("stream", pa.string())])
     row = st.fixed_dictionaries(
         {
             "time": st.integers(0, draw(st.sampled_from([0, 3, 30]))),
@@ -40,7 +40,7 @@ def tables(draw: st.DrawFn) -> list[pa.Table]:
         }
     )
     batches = draw(st.lists(st.lists(row, max_size=8), max_size=6))
-    return [pa.Table.from_pylist([{**one, "tie": hash(repr(one))} for one in rows], schema) for rows in batches]
+    return [pa.Table.from_pylist(rows, schema) for rows in batches]
 
 
 @settings(max_examples=300, deadline=None, suppress_health_check=[HealthCheck.function_scoped_fixture])

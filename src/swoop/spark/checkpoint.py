@@ -242,14 +242,19 @@ class Checkpoint:
         except Damaged as error:
             raise self._damaged(f"chunks/{error.name}", error.why) from error
 
-    def write(self, state: State, rows: pa.Table, expired: int) -> State:
-        """Keep the rows of a batch, but for those up to ``expired``, then its state, which is given back with its chunks."""
+    def add(self, state: State, rows: pa.Table, expired: int) -> State:
+        """Keep rows, but for those up to ``expired``. The state that is given back names them; it counts when it is written."""
         self.check()
         try:
             chunks = add_rows(self._chunks, state.chunks, f"{state.step}-{uuid.uuid4().hex[:12]}", rows, expired)
         except Damaged as error:
             raise self._damaged(f"chunks/{error.name}", error.why) from error
-        state = replace(state, chunks=chunks, written=time.time())
+        return replace(state, chunks=chunks)
+
+    def write(self, state: State) -> State:
+        """Keep a state, which is given back as it was written."""
+        self.check()
+        state = replace(state, written=time.time())
         self._states.write(f"{state.step}.json", state.to_json())
         return state
 

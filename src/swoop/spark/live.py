@@ -9,7 +9,7 @@ import tempfile
 import threading
 import time as clock
 import uuid
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from contextlib import contextmanager, suppress
 from dataclasses import dataclass
 from pathlib import Path
@@ -26,6 +26,7 @@ from swoop.pairs import Changes, Explanation, Pair, Step, TopK
 from swoop.similarity import Similarity, check_min_similarity, find_similarity
 from swoop.spark.cells import Layout, finish_cells, said_by_cells
 from swoop.spark.checkpoint import Checkpoint, State
+from swoop.spark.fetching import PIECE_ROWS, fetch
 from swoop.spark.files import Folder
 from swoop.spark.folders import ResultFolder
 from swoop.spark.grid import Grid
@@ -33,6 +34,7 @@ from swoop.spark.live_cells import LiveCells
 from swoop.spark.live_join import LiveJoin
 from swoop.spark.metrics import Metrics
 from swoop.spark.outputs import MemoryOutput, Outputs, Owner, claim, find_output, unclaim
+from swoop.spark.pieces import Backlog
 from swoop.spark.resuming import Parameters, Resuming, StreamStats, log
 from swoop.spark.rows import (
     Names,
@@ -184,6 +186,7 @@ class TopKStream:
         trigger: str | None = None,
         available_now: bool = False,
         flush: bool = True,
+        piece_rows: int = PIECE_ROWS,
         metrics_port: int | None = None,
         name: str | None = None,
     ) -> StreamHandle:
@@ -206,6 +209,9 @@ class TopKStream:
         flush
             Whether the rows that are held back enter when ``available_now`` has taken everything. With False they wait for the
             next run, so that a run every hour gives the very changes of one that never stops.
+        piece_rows
+            About so many rows of a batch are in the driver at a time; those of a larger batch wait on the disks of Spark. With
+            cells, rows do not come to the driver, and this is not used.
         metrics_port
             Serve figures for Prometheus at this port of the loopback interface; 0 chooses a free one.
         name
@@ -213,6 +219,8 @@ class TopKStream:
         """
         if trigger is not None and available_now:
             raise InvalidArgument(f"trigger={trigger!r} and available_now=True exclude each other; give one of them")
+        if isinstance(piece_rows, bool) or not isinstance(piece_rows, int) or piece_rows < 1:
+            raise InvalidArgument(f"piece_rows must be an integer of at least 1, not {piece_rows!r}")
         spark = self._rows.sparkSession
         temporary = None if checkpoint is not None else tempfile.mkdtemp(prefix="swoop-checkpoint-")
         folder = _qualified(spark, temporary or os.fspath(checkpoint or ""))
@@ -227,7 +235,8 @@ class TopKStream:
             to = outputs["changes"]
             live, rows, settings = self._live(folder, kept, outputs)
             files = [files for output in outputs.values() for files in output.folders]
-            handle = StreamHandle(live, kept, [o for o in to.outputs if isinstance(o, MemoryOutput)], files, temporary)
+            memory = [output for output in to.outputs if isinstance(output, MemoryOutput)]
+            handle = StreamHandle(live, kept, memory, files, temporary, lambda frame: self._fetched(frame, piece_rows))
             writer = rows.writeStream.foreachBatch(handle._take).option("checkpointLocation", folder)
             if name is not None:
                 writer = writer.queryName(name)
@@ -246,6 +255,10 @@ class TopKStream:
             raise
         handle._begin(query, ends=available_now and flush, metrics_port=metrics_port)
         return handle
+
+    def _fetched(self, frame: DataFrame, piece_rows: int) -> pa.Table | Backlog:
+        """What the live join takes of a batch."""
+        return fetch(frame, piece_rows) if self._parameters.cells == 1 else frame.toArrow()
 
     def _live(self, folder: str, kept: Checkpoint, outputs: dict[str, Any]) -> tuple[Resuming, DataFrame, dict[str, str]]:
         """The live join, the rows that it takes, and the settings that Spark needs to bring them."""
@@ -313,9 +326,16 @@ class StreamHandle:
     query: Any
 
     def __init__(
-        self, live: Resuming, kept: Checkpoint, memory: list[MemoryOutput], files: list[ResultFolder], temporary: str | None
+        self,
+        live: Resuming,
+        kept: Checkpoint,
+        memory: list[MemoryOutput],
+        files: list[ResultFolder],
+        temporary: str | None,
+        fetch: Callable[[DataFrame], pa.Table | Backlog],
     ) -> None:
         self._live, self._kept, self._memory, self._files, self._temporary = live, kept, memory, files, temporary
+        self._fetch = fetch
         self._failure: BaseException | None = None
         self._over = threading.Event()
         self._stopped = False
@@ -333,7 +353,7 @@ class StreamHandle:
     def _take(self, frame: DataFrame, batch: int) -> None:
         try:
             started = clock.perf_counter()
-            self._live.process(batch, frame.toArrow(), started)
+            self._live.process(batch, self._fetch(frame), started)
         except BaseException as error:
             self._failure = error
             raise

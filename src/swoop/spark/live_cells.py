@@ -108,7 +108,7 @@ class LiveCells(Resuming):
         kept = self._merge.kept()
         if not kept.num_rows:
             kept = pa.table({"time": pa.array([], pa.int64())})
-        self._state = self._checkpoint.write(replace(state, chunks=()), kept, NEVER)
+        self._state = self._checkpoint.write(self._checkpoint.add(replace(state, chunks=()), kept, NEVER))
 
     def end(self) -> None:
         if self.stats.held and not self._state.ended:

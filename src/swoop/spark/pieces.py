@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Iterator
+from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
@@ -12,6 +13,27 @@ import pyarrow.compute as pc
 from swoop.join import columns
 
 LIMIT = 64 << 20  # bytes of a piece, unless more rows than that have the same time
+
+
+@dataclass(frozen=True)
+class Backlog:
+    """The rows of a batch in pieces, of which one at a time is in memory.
+
+    Attributes
+    ----------
+    times
+        Of all rows that can be used.
+    pieces
+        Rows that can be used follow one another in time from piece to piece, and those of the same time are in the same piece.
+    """
+
+    times: np.ndarray
+    pieces: Iterator[pa.Table]
+
+    @classmethod
+    def of(cls, rows: pa.Table) -> Backlog:
+        """One piece."""
+        return cls(rows["time"].filter(pc.is_null(rows["reason"])).to_numpy(), iter([rows]))
 
 
 def in_pieces(tables: Iterable[pa.Table]) -> Iterator[pa.Table]:

@@ -22,6 +22,7 @@ from swoop.pairs import Change, Changes, Explanation, Pair, Step, TopK
 from swoop.similarity import Similarity
 from swoop.spark.checkpoint import Checkpoint, State
 from swoop.spark.outputs import Output
+from swoop.spark.pieces import Backlog
 from swoop.times import Clock, Time, TimeKind, Window
 
 log = logging.getLogger("swoop.spark")
@@ -143,7 +144,7 @@ class Resuming(ABC):
         """Be as after this state, with the k of now. Gives the changes that this makes, if k was lowered."""
 
     @abstractmethod
-    def _take(self, batch: int, rows: pa.Table) -> int:
+    def _take(self, batch: int, rows: Any) -> int:
         """Take a batch that comes after the state of now, and be as after it. Gives how many rows came."""
 
     @abstractmethod
@@ -170,7 +171,7 @@ class Resuming(ABC):
     def _publish(self, rows: int, seconds: float) -> None:
         """Make top-k and figures those of the state of now."""
 
-    def process(self, batch: int, rows: pa.Table, started: float | None = None) -> None:
+    def process(self, batch: int, rows: pa.Table | Backlog, started: float | None = None) -> None:
         """Take a batch: the state and then the results are written before this returns."""
         started = started or time.perf_counter()
         if batch != self._state.batch + 1:
@@ -245,7 +246,8 @@ class Resuming(ABC):
         counted = before.counters
         self._checkpoint.check()
         if not state.ended:
-            self._rejected.put(state, rejected, counted.rejected, since)
+            in_order = rejected.sort_by([("reason", "ascending"), ("row", "ascending")]) if rejected.num_rows else rejected
+            self._rejected.put(state, in_order, counted.rejected, since)
             self._late.put(state, self._shown(ordered(late)) if late.num_rows else late, counted.late, since)
         self._changes.put(state, Changes.joined(changes), counted.changes, since)
         first_late, first_rejected = not before.counters.late, not before.counters.rejected
