@@ -26,9 +26,9 @@ def fetch(frame: DataFrame, piece_rows: int) -> pa.Table | Backlog:
     often there are no others. If there are, the whole batch is kept on the disks of Spark's executors, spread over pieces by
     time, and fetched piece by piece.
     """
-    most = piece_rows // max(1, frame._jdf.queryExecution().toRdd().getNumPartitions())
-    place = F.monotonically_increasing_id().bitwiseAND((1 << 33) - 1)
-    first = frame.withColumn(PLACE, place).filter(F.col(PLACE) <= most).toArrow()
+    most = piece_rows // max(1, frame._jdf.queryExecution().logical().rdd().getNumPartitions())
+    place = f"monotonically_increasing_id() & {(1 << 33) - 1} AS {PLACE}"
+    first = frame.selectExpr("*", place).where(f"{PLACE} <= {most}").toArrow()
     places, schema = first[PLACE], first.schema
     if not first.num_rows or pc.max(places).as_py() < most:
         return first.drop_columns(PLACE)
