@@ -173,6 +173,14 @@ def stream(
         str | None,
         typer.Option(help="How often a batch is made, such as '1 second'.", metavar="LENGTH", rich_help_panel=o.WHERE),
     ] = None,
+    batch_size: Annotated[
+        str | None,
+        typer.Option(
+            help="At most so much in a batch: bytes of files (128 MB), or messages of a topic (200000).",
+            metavar="SIZE",
+            rich_help_panel=o.WHERE,
+        ),
+    ] = None,
     begin: Annotated[
         str,
         typer.Option("--from", help="Where a topic is begun: earliest or latest.", metavar="END", rich_help_panel=o.WHERE),
@@ -238,6 +246,7 @@ def stream(
         lateness=None if lateness is None else o.number_or_text(lateness),
         max_ahead=None if max_ahead is None else o.number_or_text(max_ahead),
         trigger=trigger,
+        batch_size=batch_size,
         once=once,
         flush=not no_flush,
         serve=serve,
