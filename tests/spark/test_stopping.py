@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import datetime as dt
 import threading
 from pathlib import Path
 from typing import Any
@@ -9,8 +10,9 @@ from typing import Any
 import pytest
 from pyspark.sql import SparkSession
 
+from swoop.errors import InvalidArgument
 from swoop.spark import StreamHandle, topk_stream
-from tests.spark.test_live import posts, read_stream, write_files
+from tests.spark.test_live import NOON, posts, read_stream, wait, write_files
 
 NAMES = ("time", "kind", "newer", "older", "similarity")
 
@@ -88,3 +90,47 @@ def test_runs_every_hour(
     assert (handle.stats.late, handle.stats.sets) == (0, 240)
     assert len(ended(tmp_path)) == 1
     assert rows_of(spark, tmp_path) == undisturbed
+
+
+def test_time_that_moves_on_by_the_clock(spark: SparkSession, tmp_path: Path) -> None:
+    """Rows enter that waited, pairs expire, and a row from before is late; the next run knows how late it is."""
+
+    def begin() -> StreamHandle:
+        stream = topk_stream(read_stream(spark, tmp_path / "in"), 3, "4 seconds", lateness="1 second")
+        options: Any = {"changes": [tmp_path / "changes", "memory"], "idle": "1 second", "trigger": "50 milliseconds"}
+        return stream.start(tmp_path / "state", **options)
+
+    def post(number: int, second: int) -> dict[str, Any]:
+        return {"id": number, "time": (NOON + dt.timedelta(seconds=second)).isoformat(), "text": "a b"}
+
+    write_files(tmp_path / "in", [post(0, 0), post(1, 1)], 1)
+    with begin() as handle:
+        wait(lambda: handle.stats.sets == 2 and len(handle.topk()) == 0)
+        found = handle.changes()
+        assert [(change.kind, change.time) for change in found] == [
+            ("enter", NOON + dt.timedelta(seconds=1)),
+            ("expired", NOON + dt.timedelta(seconds=4)),
+        ]
+        wait(lambda: handle.stats.window_size == 0)
+        assert handle.stats.batch == 0
+    reached = handle.stats.watermark
+    with begin() as handle:
+        assert handle.stats.watermark == reached
+        write_files(tmp_path / "in", [post(2, 2)], 1, first=1)
+        wait(lambda: handle.stats.late == 1)
+    assert handle.failure is None
+
+
+def test_clocks_that_cannot_be_followed(spark: SparkSession, tmp_path: Path) -> None:
+    (tmp_path / "in").mkdir()
+    sets = read_stream(spark, tmp_path / "in")
+    numbers = sets.withColumn("time", sets.id)
+    for message, stream, options in [
+        ("times are integers", topk_stream(numbers, 1, 10, lateness=0), {}),
+        ("not possible with cells", topk_stream(sets, 1, "1 h", cells=3), {}),
+        ("exclude each other", topk_stream(sets, 1, "1 h"), {"available_now": True}),
+        ("a second at least", topk_stream(sets, 1, "1 h"), {"idle": "1 ms"}),
+        ("cannot read the idle 'soon'", topk_stream(sets, 1, "1 h"), {"idle": "soon"}),
+    ]:
+        with pytest.raises(InvalidArgument, match=message):
+            stream.start(**{"idle": "5 s", **options})

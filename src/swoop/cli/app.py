@@ -173,6 +173,10 @@ def stream(
         str | None,
         typer.Option(help="How often a batch is made, such as '1 second'.", metavar="LENGTH", rich_help_panel=o.WHERE),
     ] = None,
+    idle: Annotated[
+        str | None,
+        typer.Option(help="Without rows for so long, time moves on by the clock.", metavar="LENGTH", rich_help_panel=o.WHERE),
+    ] = None,
     batch_size: Annotated[
         str | None,
         typer.Option(
@@ -247,6 +251,7 @@ def stream(
         max_ahead=None if max_ahead is None else o.number_or_text(max_ahead),
         trigger=trigger,
         batch_size=batch_size,
+        idle=idle,
         once=once,
         flush=not no_flush,
         serve=serve,

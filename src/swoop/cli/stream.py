@@ -51,6 +51,7 @@ class Setting:
     max_ahead: Any = None
     trigger: str | None = None
     batch_size: str | None = None
+    idle: str | None = None
     once: bool = False
     flush: bool = True
     serve: int | None = None
@@ -143,6 +144,7 @@ def stream(setting: Setting, reading: Reading, question: Question, as_json: bool
                 trigger=setting.trigger,
                 available_now=setting.once,
                 flush=setting.flush,
+                idle=setting.idle,
             )
             if page is not None:
                 page.show(handle)

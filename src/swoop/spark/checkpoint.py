@@ -16,7 +16,7 @@ import time
 import uuid
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, field, replace
-from typing import Any
+from typing import Any, TypeAlias
 
 import pyarrow as pa
 
@@ -28,7 +28,15 @@ from swoop.spark.lease import Lease
 FORMAT, VERSION = "swoop stream", 1
 PARAMETERS, QUERY = "parameters.json", "query.json"
 
-_STATE = re.compile(r"(\d{12})(-end)?\.json")
+_STATE = re.compile(r"(\d{12})(?:-idle-(\d{6}))?(-end)?\.json")
+
+Key: TypeAlias = "tuple[int, int, bool]"
+
+
+def _step(key: Key) -> str:
+    """Names of steps are in the order of the steps."""
+    batch, idle, ended = key
+    return f"{batch:012}{f'-idle-{idle:06}' if idle else ''}{'-end' if ended else ''}"
 
 
 @dataclass(frozen=True)
@@ -64,6 +72,10 @@ class State:
         The watermark at the last end of the stream.
     figures
         Sizes of all cells together, if there are cells.
+    idle
+        How often time has moved on by the clock since the batch.
+    reached
+        Where time has come to by the clock, in ticks.
     """
 
     batch: int
@@ -77,11 +89,23 @@ class State:
     ended_at: int | None = None
     figures: dict[str, int] = field(default_factory=dict)
     ahead: int = 0
+    idle: int = 0
+    reached: int | None = None
+
+    @property
+    def now(self) -> int | None:
+        """Where time has come to, by rows and by the clock, in ticks; None before the first row."""
+        return self.highest if self.highest is None or self.reached is None else max(self.highest, self.reached)
+
+    @property
+    def key(self) -> Key:
+        """What tells states apart, and orders them."""
+        return self.batch, self.idle, self.ended
 
     @property
     def step(self) -> str:
         """What files and messages of this state are called."""
-        return f"{self.batch:012}{'-end' if self.ended else ''}"
+        return _step(self.key)
 
     def to_json(self) -> bytes:
         return seal(self).encode()
@@ -125,7 +149,7 @@ class Checkpoint:
 
     def abandon(self) -> None:
         """The stream was not started after all: a checkpoint that was made for it is none."""
-        if self._new and self._lease is not None and not self.batches() and not self._query():
+        if self._new and self._lease is not None and not self.known() and not self._query():
             self._folder.delete(PARAMETERS)
 
     @property
@@ -206,7 +230,7 @@ class Checkpoint:
     @property
     def unmarked(self) -> int:
         """The last batch if it was done by an earlier release, which did not mark its folders; else -1."""
-        done = self.batches()
+        done = self.known()
         return done[-1][0] if done and QUERY not in self._folder.names() else -1
 
     def note_query(self, query: str) -> None:
@@ -223,13 +247,13 @@ class Checkpoint:
             f"the checkpoint {self.path!r} is damaged: {name}: {why}. Restore it from a copy, or begin with a new checkpoint"
         )
 
-    def batches(self) -> list[tuple[int, bool]]:
-        """Batch and ending of the states that are there, in order."""
+    def known(self) -> list[Key]:
+        """The keys of the states that are there, in order."""
         found = (_STATE.fullmatch(name) for name in self._states.names())
-        return sorted((int(match[1]), bool(match[2])) for match in found if match)
+        return sorted((int(match[1]), int(match[2] or 0), bool(match[3])) for match in found if match)
 
-    def state(self, batch: int, ended: bool) -> State:
-        name = f"{State(batch, 0, ended).step}.json"
+    def state(self, key: Key) -> State:
+        name = f"{_step(key)}.json"
         try:
             return State.from_json(self._states.read(name).to_pybytes())
         except (OSError, ValueError, KeyError, TypeError) as error:
@@ -264,12 +288,12 @@ class Checkpoint:
         Later states stay: they tell that their batches were run before, and that results of them may be out.
         """
         needed = {chunk.name for chunk in state.chunks}
-        for batch, ended in self.batches():
-            if (batch, ended) > (state.batch, state.ended):
-                needed |= {chunk.name for chunk in self.state(batch, ended).chunks}
-            elif (batch, ended) < (state.batch, state.ended):
+        for key in self.known():
+            if key > state.key:
+                needed |= {chunk.name for chunk in self.state(key).chunks}
+            elif key < state.key:
                 self.check()
-                self._states.delete(f"{State(batch, 0, ended).step}.json")
+                self._states.delete(f"{_step(key)}.json")
         for name in self._chunks.names():
             if name not in needed:
                 self.check()

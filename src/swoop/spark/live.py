@@ -13,7 +13,7 @@ from collections.abc import Callable, Iterator
 from contextlib import contextmanager, suppress
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Any, Literal
+from typing import Any, Literal, cast
 
 import pyarrow as pa
 from pyspark.sql import DataFrame, SparkSession
@@ -186,6 +186,7 @@ class TopKStream:
         trigger: str | None = None,
         available_now: bool = False,
         flush: bool = True,
+        idle: Any = None,
         piece_rows: int = PIECE_ROWS,
         metrics_port: int | None = None,
         name: str | None = None,
@@ -209,6 +210,9 @@ class TopKStream:
         flush
             Whether the rows that are held back enter when ``available_now`` has taken everything. With False they wait for the
             next run, so that a run every hour gives the very changes of one that never stops.
+        idle
+            Without rows for so long, such as ``"30 seconds"``, time moves on by the clock of the driver: results expire, and
+            rows that wait enter. Rows that come after the silence may be late then. None: time moves on with rows only.
         piece_rows
             About so many rows of a batch are in the driver at a time; those of a larger batch wait on the disks of Spark. With
             cells, rows do not come to the driver, and this is not used.
@@ -221,6 +225,7 @@ class TopKStream:
             raise InvalidArgument(f"trigger={trigger!r} and available_now=True exclude each other; give one of them")
         if isinstance(piece_rows, bool) or not isinstance(piece_rows, int) or piece_rows < 1:
             raise InvalidArgument(f"piece_rows must be an integer of at least 1, not {piece_rows!r}")
+        silence = self._silence(idle, available_now)
         spark = self._rows.sparkSession
         temporary = None if checkpoint is not None else tempfile.mkdtemp(prefix="swoop-checkpoint-")
         folder = _qualified(spark, temporary or os.fspath(checkpoint or ""))
@@ -253,8 +258,25 @@ class TopKStream:
             if temporary is not None:
                 shutil.rmtree(temporary, ignore_errors=True)
             raise
-        handle._begin(query, ends=available_now and flush, metrics_port=metrics_port)
+        handle._begin(query, ends=available_now and flush, metrics_port=metrics_port, silence=silence)
         return handle
+
+    def _silence(self, idle: Any, available_now: bool) -> float | None:
+        """The seconds without rows after which time moves on by the clock."""
+        if idle is None:
+            return None
+        if self._parameters.window.kind != "duration":
+            raise InvalidArgument(
+                f"idle={idle!r} needs times that a clock can follow, but here times are integers; leave it out"
+            )
+        if self._parameters.cells > 1:
+            raise InvalidArgument(f"idle={idle!r} is not possible with cells, which learn the time from rows; use cells=1")
+        if available_now:
+            raise InvalidArgument(f"idle={idle!r} and available_now=True exclude each other; give one of them")
+        ticks = find_lateness(idle, self._parameters.window, "idle")
+        if ticks < MICROSECONDS:
+            raise InvalidArgument(f"idle must be a second at least, not {idle!r}")
+        return ticks / MICROSECONDS
 
     def _fetched(self, frame: DataFrame, piece_rows: int) -> pa.Table | Backlog:
         """What the live join takes of a batch."""
@@ -314,6 +336,9 @@ def _plain(error: BaseException) -> BaseException:
     return plain
 
 
+MICROSECONDS = 1_000_000  # in a second
+
+
 class StreamHandle:
     """A live join that runs.
 
@@ -337,14 +362,20 @@ class StreamHandle:
         self._live, self._kept, self._memory, self._files, self._temporary = live, kept, memory, files, temporary
         self._fetch = fetch
         self._failure: BaseException | None = None
-        self._over = threading.Event()
+        self._over, self._halted = threading.Event(), threading.Event()
+        self._turn = threading.Lock()  # for a batch, or for time that moves on without one
+        self._heard = clock.monotonic()  # when the last rows came
+        self._timer: threading.Thread | None = None
         self._stopped = False
         self._metrics = Metrics(lambda: self.stats, lambda: self.is_active)
         self._server: Any = None
 
-    def _begin(self, query: Any, ends: bool, metrics_port: int | None) -> None:
+    def _begin(self, query: Any, ends: bool, metrics_port: int | None, silence: float | None) -> None:
         self.query = query
         self._kept.note_query(str(query.id))
+        if silence is not None:
+            self._timer = threading.Thread(target=self._follow_clock, args=(silence,), name="swoop clock", daemon=True)
+            self._timer.start()
         if metrics_port is not None:
             self._server = self._metrics.serve(metrics_port)
         threading.Thread(target=self._watch, args=(ends,), name="swoop stream", daemon=True).start()
@@ -353,7 +384,10 @@ class StreamHandle:
     def _take(self, frame: DataFrame, batch: int) -> None:
         try:
             started = clock.perf_counter()
-            self._live.process(batch, self._fetch(frame), started)
+            with self._turn:
+                self._live.process(batch, self._fetch(frame), started)
+                if self.stats.batch_rows:
+                    self._heard = clock.monotonic()
         except BaseException as error:
             self._failure = error
             raise
@@ -380,6 +414,23 @@ class StreamHandle:
             for files in self._files:
                 files.settle(step, force)
 
+    def _follow_clock(self, silence: float) -> None:
+        """Let time move on whenever no rows have come for so many seconds."""
+        while not self._halted.wait(silence / 10):
+            if not self._turn.acquire(blocking=False):  # a batch is being done
+                continue
+            try:
+                now = clock.monotonic()
+                if now - self._heard >= silence:
+                    cast(LiveJoin, self._live).idle(int((now - self._heard) * MICROSECONDS))
+                    self._heard = now
+            except BaseException as error:
+                self._failure = error
+                threading.Thread(target=self.query.stop, daemon=True).start()
+                return
+            finally:
+                self._turn.release()
+
     def _watch(self, ends: bool) -> None:
         """Wait for the end of the query; let what is held enter if the stream has ended too."""
         try:
@@ -389,6 +440,9 @@ class StreamHandle:
         except BaseException as error:
             self._failure = self._failure or _plain(error)
         finally:
+            self._halted.set()
+            if self._timer is not None:
+                self._timer.join()
             if self.failure is not None:
                 log.error("the stream has failed: %s", (str(self.failure).strip().splitlines() or [repr(self.failure)])[0])
             try:

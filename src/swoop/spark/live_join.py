@@ -60,13 +60,13 @@ class LiveJoin(Resuming):
         before = self._state
         given = rows if isinstance(rows, Backlog) else Backlog.of(rows)
         max_ahead = self._parameters.max_ahead
-        believed, ahead = believe(spans_of(given.times, max_ahead), before.highest, before.ahead, max_ahead)
+        believed, ahead = believe(spans_of(given.times, max_ahead), before.now, before.ahead, max_ahead)
         usable = given.times if believed is None else given.times[given.times <= believed]
         latest = int(usable.max()) if len(usable) else None
         if latest is not None and before.watermark is not None and latest < before.watermark:
             latest = None
         highest, watermark = move_on(before.highest, before.watermark, latest, self._parameters.lateness)
-        state = replace(before, batch=batch, ended=False, k=self._k, highest=highest, ahead=ahead, watermark=watermark)
+        state = replace(before, batch=batch, ended=False, idle=0, k=self._k, highest=highest, ahead=ahead, watermark=watermark)
         count, late, rejected = 0, [], []
         for piece in given.pieces:
             count += piece.num_rows
@@ -93,11 +93,40 @@ class LiveJoin(Resuming):
             self._finish()
 
     def _finish(self) -> None:
+        before = self._state
+        assert before.highest is not None
+        assert before.watermark is not None
+        self._go_on(replace(before, ended=True, watermark=max(before.watermark, before.highest + 1)))
+
+    def idle(self, passed: int) -> None:
+        """No rows have come while so many ticks passed by the clock: time moves on as if a row had come that is later by them.
+
+        This is a step after the batch, with a state of its own. Nothing is done while Spark may do the batch again, and where
+        nothing can change.
+        """
+        before = self._state
+        waits = self._held is not None and self._held.num_rows > 0
+        if before.now is None or not (waits or self.stats.window_size) or self._checkpoint.committed() < before.batch:
+            return
+        self._checkpoint.collect(before)
+        assert before.now is not None
+        assert before.watermark is not None
+        reached = before.now + passed
+        watermark = max(before.watermark, reached - self._parameters.lateness)
+        self._go_on(replace(before, idle=before.idle + 1, reached=reached, watermark=watermark))
+
+    def _do_again(self, state: State) -> None:
+        if state.idle == self._state.idle:
+            self._finish()
+        else:
+            assert state.watermark is not None
+            self._go_on(replace(self._state, idle=state.idle, reached=state.reached, watermark=state.watermark))
+
+    def _go_on(self, state: State) -> None:
+        """A step without rows, to a later watermark."""
         started = time.perf_counter()
         before = self._state
-        highest = before.highest
-        assert highest is not None
-        changes = self._move(replace(before, ended=True, watermark=highest + 1, k=self._k))
+        changes = self._move(replace(state, k=self._k))
         nothing = self._held.schema.empty_table()
         self._put(before, changes, nothing, nothing)
         self._done(self.stats.batch_rows, started)
