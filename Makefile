@@ -4,7 +4,7 @@ VENV := .venv
 BIN := $(VENV)/bin
 READY := $(VENV)/.ready
 
-.PHONY: demo test soak bench docs lint format clean
+.PHONY: demo test soak large bench docs lint format clean
 
 demo: $(READY)
 	$(BIN)/swoop demo
@@ -15,6 +15,10 @@ test: lint
 # Random trials against brute force, for as long as one likes; SOAK=--help for all there is.
 soak: $(READY)
 	$(BIN)/python -m tests.soak $(SOAK)
+
+# Windows of more than 2 GiB; needs 8 GB of memory.
+large: $(READY)
+	SWOOP_LARGE=1 $(BIN)/python -m pytest -s tests/spark/test_large.py
 
 lint: $(READY)
 	$(BIN)/ruff format --check .

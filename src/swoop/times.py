@@ -92,7 +92,7 @@ def find_window(window: Any) -> Window:
 
 
 def find_lateness(lateness: Any, window: Window, what: str = "lateness") -> int:
-    """How long rows are waited for, in ticks: a duration or an integer, like the window, and 0 at least.
+    """How long rows (or whatever) are waited for, in ticks: a duration or an integer, like the window, and 0 at least.
 
     >>> find_lateness("10 seconds", find_window("1 hour")), find_lateness(0, find_window(500))
     (10000000, 0)

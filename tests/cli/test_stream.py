@@ -66,6 +66,23 @@ def test_once_in_json(tmp_path: Path, folder: Path) -> None:
     assert "window" in other.stderr
 
 
+def test_small_batches_and_several_runs(tmp_path: Path, folder: Path) -> None:
+    """One file in a batch, and rows that wait from run to run: the changes are those of a single run."""
+    options = ("-w", "20s", "-k", 3, "--json", "--batch-size", "1", "--checkpoint", tmp_path / "state", "--once")
+    (tmp_path / "in" / "2.jsonl").rename(tmp_path / "2.jsonl")
+    found = []
+    for flush in (("--no-flush",), ()):
+        done = swoop("stream", folder, *options, *flush)
+        assert done.exit_code == 0, done.output
+        found += [json.loads(line) for line in done.stdout.splitlines()]
+        if flush:
+            (tmp_path / "2.jsonl").rename(tmp_path / "in" / "2.jsonl")
+    expected = oracle.changes(history(), k=3, window="20s")
+    assert [(c["kind"], c["newer"], c["older"]) for c in found] == [
+        (change.kind, change.pair.newer, change.pair.older) for change in expected
+    ]
+
+
 def test_stopped(tmp_path: Path, folder: Path) -> None:
     """As Ctrl-C does it, once the first changes are out."""
     seen: list[float] = []
@@ -103,6 +120,9 @@ def test_stopped(tmp_path: Path, folder: Path) -> None:
         ((".", "--once", "--trigger", "1 second"), "exclude each other"),
         ((".", "--changes", "out", "--target-size", "big"), "cannot read the size 'big'"),
         ((".", "--late", "out", "--retention", "long"), "cannot read the retention 'long'"),
+        ((".", "--no-flush"), "--no-flush is about the end of a run with --once"),
+        ((".", "--batch-size", "much"), "cannot read the size 'much'"),
+        (("kafka://host:1/topic", "--batch-size", "64 MB"), "--batch-size of a topic must be a number of messages"),
     ],
 )
 def test_wrong_usage(tmp_path: Path, monkeypatch: pytest.MonkeyPatch, arguments: tuple[str, ...], message: str) -> None:

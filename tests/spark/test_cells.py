@@ -35,10 +35,12 @@ from tests.spark.test_live_join import (  # noqa: F401
     few_agree,
     folder,
     fresh,
+    limits,
     order,
     read,
     runs,
     scenario,
+    small,
     table,
 )
 from tests.test_similarity import USER_DEFINED
@@ -175,9 +177,10 @@ def test_equal_to_brute_force(folder: Path, case: Run, groups: int, chance: rand
 
 
 @settings(max_examples=50, deadline=None, suppress_health_check=[HealthCheck.function_scoped_fixture])
-@given(runs(), st.integers(2, 3), st.integers(0, 2**32).map(random.Random))
-def test_drivers_that_die(folder: Path, case: Run, groups: int, chance: random.Random) -> None:  # noqa: F811
-    check(folder, case, run_cells(fresh(folder), case, groups, chance, dies=0.3))
+@given(runs(), st.integers(2, 3), st.integers(0, 2**32).map(random.Random), limits)
+def test_drivers_that_die(folder: Path, case: Run, groups: int, chance: random.Random, limit: int | None) -> None:  # noqa: F811
+    with small(limit):
+        check(folder, case, run_cells(fresh(folder), case, groups, chance, dies=0.3))
 
 
 def test_a_user_defined_similarity(folder: Path) -> None:  # noqa: F811

@@ -7,10 +7,12 @@ import random
 import shutil
 import zlib
 from collections.abc import Callable, Iterator
+from contextlib import contextmanager
 from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any
 
+import numpy as np
 import pyarrow as pa
 import pyarrow.parquet as pq
 import pytest
@@ -19,14 +21,16 @@ from hypothesis import strategies as st
 
 from swoop import oracle
 from swoop.errors import InvalidArgument, InvalidFile
+from swoop.join import columns
 from swoop.oracle import Record
 from swoop.similarity import find_similarity
-from swoop.spark import ahead, chunks, folders
+from swoop.spark import ahead, chunks, folders, pieces
 from swoop.spark.checkpoint import Checkpoint, State
 from swoop.spark.files import Folder
 from swoop.spark.live_join import LiveJoin
 from swoop.spark.manifest import result_files
 from swoop.spark.outputs import FolderOutput
+from swoop.spark.pieces import Backlog
 from swoop.spark.resuming import Parameters, Resuming
 from swoop.times import find_window
 from tests.histories import SIMILARITIES, thresholds
@@ -78,6 +82,11 @@ class Run:
     batches: list[list[Row]]
     ends: frozenset[int]
     parameters: Parameters = PARAMETERS
+    idles: tuple[tuple[int, ...], ...] = ()
+    """For each batch, by how much time moves on after it, step by step, without rows."""
+
+    def idles_after(self, batch: int) -> tuple[int, ...]:
+        return self.idles[batch] if batch < len(self.idles) else ()
 
     def options(self) -> dict[str, Any]:
         p = self.parameters
@@ -95,18 +104,50 @@ def start(folder: Path, parameters: Parameters) -> LiveJoin:
     return LiveJoin(parameters, Checkpoint(folder, parameters.lasting()), *outputs)
 
 
+def idle(live: LiveJoin, run: Run) -> None:
+    """Let time move on as it should after the last batch, as far as it has not been done."""
+    for passed in run.idles_after(live._state.batch)[live._state.idle :]:
+        live.idle(passed)
+
+
+def any_way(rows: list[Row], chance: random.Random) -> pa.Table | Backlog:
+    """The rows of a batch in another order, at once or in pieces."""
+    rows = chance.sample(rows, len(rows))
+    if chance.random() < 0.5:
+        return table(rows)
+    times = sorted(row.time for row in rows if row.reason is None)
+    cuts = sorted(chance.choices(times, k=chance.randrange(4))) if times else []
+    pieces: list[list[Row]] = [[] for _ in range(len(cuts) + 1)]
+    for row in rows:
+        piece = sum(cut <= row.time for cut in cuts) if row.reason is None else chance.randrange(len(pieces))
+        pieces[piece].append(row)
+    return Backlog(np.array(times, np.int64), iter([table(piece) for piece in pieces]))
+
+
 class Killed(BaseException):
     pass
 
 
-def run(folder: Path, run: Run, commits: Callable[[int], bool] = lambda batch: True, from_batch: int = 0) -> LiveJoin:
-    """All batches from one on, as Spark would run them; a process that does not live to commit a batch is Killed."""
+def run(
+    folder: Path,
+    run: Run,
+    commits: Callable[[int], bool] = lambda batch: True,
+    from_batch: int = 0,
+    chance: random.Random | None = None,
+) -> LiveJoin:
+    """All batches from one on, as Spark would run them; a process that does not live to commit a batch is Killed.
+
+    With ``chance``, rows of a batch come in any order and in any pieces, each time that it is done.
+    """
     live = start(folder, run.parameters)
     for batch, rows in enumerate(run.batches[from_batch:], from_batch):
-        live.process(batch, table(rows))
+        live.process(batch, table(rows) if chance is None else any_way(rows, chance))
         if not commits(batch):
             raise Killed
         (folder / "committed").write_text(str(batch))
+        (folder / "commits").mkdir(exist_ok=True)
+        (folder / "commits" / str(batch)).touch()
+        idle(live, run)
         if batch in run.ends:
             live.end()
             (folder / "ended").write_text(str(batch))
@@ -121,7 +162,8 @@ def read(folder: Path, name: str) -> list[dict[str, Any]]:
 
 def results(folder: Path, live: LiveJoin) -> Any:
     stats = replace(live.stats, memory_bytes=0, batch_seconds=0.0, batch_rows=0, vocabulary_size=0)
-    return [read(folder, name) for name in ("changes", "late", "rejected")], stats, list(live.topk)
+    rejected = sorted(map(repr, read(folder, "rejected")))
+    return [read(folder, name) for name in ("changes", "late")], rejected, stats, list(live.topk)
 
 
 @pytest.fixture(autouse=True, scope="module")
@@ -163,7 +205,7 @@ def expected(run: Run) -> Any:
     entered: list[Row] = []
     late: list[int] = []
     rejected = 0
-    watermark = highest = -(10**9)
+    watermark = highest = reached = -(10**9)
     latest, in_a_row, max_ahead = None, 0, run.parameters.max_ahead
     for batch, rows in enumerate(run.batches):
         usable = [row for row in rows if row.reason is None]
@@ -177,9 +219,16 @@ def expected(run: Run) -> Any:
         if on_time:
             highest = max(highest, *(row.time for row in on_time))
             watermark = max(watermark, highest - run.parameters.lateness)
+        for passed in run.idles_after(batch):
+            if any(row.time >= watermark - run.parameters.window.length for row in entered):
+                reached = max(highest, reached) + passed
+                latest = None if latest is None else max(latest, reached)
+                watermark = max(watermark, reached - run.parameters.lateness)
         if batch in run.ends and any(row.time >= watermark for row in entered):
             watermark = highest + 1
     records = [row.record(run.parameters.two_streams) for row in sorted(entered, key=order)]
+    if records and watermark - 1 > records[-1].time:  # an empty set makes no pair, but time goes on to it
+        records.append(replace(records[-1], tokens=(), time=watermark - 1))
     changes = [
         (c.time, c.kind, c.pair.newer, c.pair.older, c.pair.similarity, c.pair.overlap)
         for c in oracle.changes(records, **run.options())
@@ -203,7 +252,7 @@ def check(folder: Path, case: Run, live: Resuming) -> None:
 
 
 @st.composite
-def runs(draw: st.DrawFn) -> Run:
+def runs(draw: st.DrawFn, idle: bool = False) -> Run:
     similarity = draw(st.sampled_from(SIMILARITIES))
     parameters = Parameters(
         k=draw(st.sampled_from([1, 2, 3, 10])),
@@ -231,12 +280,29 @@ def runs(draw: st.DrawFn) -> Run:
         rows.append(found)
     cuts = sorted(draw(st.lists(st.integers(0, len(rows)), max_size=8)))
     batches = [rows[a:b] for a, b in zip([0, *cuts], [*cuts, len(rows)], strict=True)]
-    return Run(batches, draw(st.frozensets(st.integers(0, len(batches) - 1), max_size=2)), parameters)
+    ends = draw(st.frozensets(st.integers(0, len(batches) - 1), max_size=2))
+    silences = st.lists(st.sampled_from([1, 3, 10, 30]), max_size=2).map(tuple)
+    return Run(batches, ends, parameters, tuple(draw(silences) for _ in batches) if idle else ())
 
 
 @pytest.fixture
 def folder(tmp_path: Path) -> Path:
     return tmp_path / "run"
+
+
+@contextmanager
+def small(limit: int | None) -> Iterator[None]:
+    """What is put together at once has so many bytes at most, offsets of 32 bits so many at most, and chunks too."""
+    with pytest.MonkeyPatch.context() as patch:
+        if limit is not None:
+            patch.setattr(pieces, "LIMIT", limit)
+            patch.setattr(columns, "SMALL", 2 * limit)
+            patch.setattr(chunks, "LARGEST", 3 * limit)
+            patch.setattr(chunks, "MERGED", 3)
+        yield
+
+
+limits = st.sampled_from([None, 1, 60, 200, 1000])
 
 
 def fresh(folder: Path) -> Path:
@@ -252,45 +318,54 @@ def test_equal_to_brute_force(folder: Path, case: Run) -> None:
 
 
 @settings(max_examples=60, deadline=None, suppress_health_check=[HealthCheck.function_scoped_fixture])
-@given(runs(), st.randoms(use_true_random=False))
-def test_a_process_that_dies_before_the_commit(folder: Path, case: Run, chance: random.Random) -> None:
-    """Everything is written, but Spark does not know: the batch comes again."""
-    run_again(fresh(folder), case, lambda batch: chance.random() < 0.6)
-    check(folder, case, start(folder, case.parameters))
+@given(runs(idle=True), st.randoms(use_true_random=False), limits)
+def test_a_process_that_dies_before_the_commit(folder: Path, case: Run, chance: random.Random, limit: int | None) -> None:
+    """Everything is written, but Spark does not know: the batch comes again. The window is restored piece by piece."""
+    with small(limit):
+        run_again(fresh(folder), case, lambda batch: chance.random() < 0.6, chance)
+        check(folder, case, start(folder, case.parameters))
 
 
-def run_again(folder: Path, case: Run, commits: Callable[[int], bool]) -> LiveJoin:
+def run_again(folder: Path, case: Run, commits: Callable[[int], bool], chance: random.Random | None = None) -> LiveJoin:
     for _ in range(200):
         batch, ended = (int(file.read_text()) if file.exists() else -1 for file in (folder / "committed", folder / "ended"))
-        if batch in case.ends and batch != ended:
-            start(folder, case.parameters).end()
-            (folder / "ended").write_text(str(batch))
         try:
-            return run(folder, case, commits, batch + 1)
+            live = start(folder, case.parameters)
+            if batch == live._state.batch:
+                idle(live, case)
+            if batch in case.ends and batch != ended:
+                live.end()
+                (folder / "ended").write_text(str(batch))
+            return run(folder, case, commits, batch + 1, chance)
         except Killed:
             continue
     raise AssertionError("it never ends")
 
 
-def scenario() -> Run:
+def scenario(idle: bool = False) -> Run:
     chance = random.Random(5)
     rows = [
         Row(n, n // 2 - chance.choice([0, 0, 1, 3, 9]), tuple(chance.choices(range(6), k=chance.randrange(1, 5))))
         for n in range(60)
     ]
     rows = [replace(row, reason="bad") if row.id % 17 == 5 else row for row in rows]
-    return Run([rows[n : n + 7] for n in range(0, 60, 7)], frozenset({4}))
+    return Run(
+        [rows[n : n + 7] for n in range(0, 60, 7)], frozenset({4}), idles=((), (), (5, 2), (), (), (), (30,)) if idle else ()
+    )
 
 
 @pytest.mark.parametrize("how", ["before", "half", "after"])
 def test_killed_at_any_moment(folder: Path, monkeypatch: pytest.MonkeyPatch, how: str) -> None:
-    """Die at the first, the second, ... change of a file: before it, with half a file written, or after it."""
+    """Die at the first, the second, ... change of a file: before it, with half a file written, or after it.
+
+    The process after it dies too, in the same batch and a little later; and rows come in another order each time.
+    """
     monkeypatch.setattr(chunks, "MERGED", 3)
     monkeypatch.setattr(folders, "MERGED", 2)
     monkeypatch.setattr(folders, "GRACE", 0.0)
     if how != "after":  # final files are enough once; tests/spark/test_folders.py has the rest
         monkeypatch.setattr(folders, "YOUNG", 1e9)
-    case = scenario()
+    case = scenario(idle=True)
     undisturbed = results(folder, run(fresh(folder), case))
     check(folder, case, start(folder, case.parameters))
     real_write, real_delete = Folder.write, Folder.delete
@@ -317,13 +392,18 @@ def test_killed_at_any_moment(folder: Path, monkeypatch: pytest.MonkeyPatch, how
         moment += 1
         left[0] = moment
         fresh(folder)
+        chance = random.Random(moment)
         try:
-            run(folder, case)
+            run(folder, case, chance=chance)
             died = False
         except Killed:
-            left[0] = 0
-            live = run_again(folder, case, lambda batch: True)
+            left[0] = 1 + moment % 4
+            live = run_again(folder, case, lambda batch: True, chance)
             assert results(folder, live) == undisturbed, f"killed at change {moment}"
+            named = {chunk.name for chunk in live._state.chunks}
+            left[0] = 0
+            live._checkpoint.collect(live._state)
+            assert {file.name for file in (folder / "swoop" / "chunks").iterdir()} == named
     assert moment > 50
 
 

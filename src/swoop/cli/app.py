@@ -165,9 +165,25 @@ def stream(
         str | None, typer.Option(help="A folder to go on from when started again.", metavar="DIR", rich_help_panel=o.WHERE)
     ] = None,
     once: Annotated[bool, typer.Option("--once", help="Take what is there and end.", rich_help_panel=o.WHERE)] = False,
+    no_flush: Annotated[
+        bool,
+        typer.Option("--no-flush", help="With --once, rows that wait do so until the next run.", rich_help_panel=o.WHERE),
+    ] = False,
     trigger: Annotated[
         str | None,
         typer.Option(help="How often a batch is made, such as '1 second'.", metavar="LENGTH", rich_help_panel=o.WHERE),
+    ] = None,
+    idle: Annotated[
+        str | None,
+        typer.Option(help="Without rows for so long, time moves on by the clock.", metavar="LENGTH", rich_help_panel=o.WHERE),
+    ] = None,
+    batch_size: Annotated[
+        str | None,
+        typer.Option(
+            help="At most so much in a batch: bytes of files (128 MB), or messages of a topic (200000).",
+            metavar="SIZE",
+            rich_help_panel=o.WHERE,
+        ),
     ] = None,
     begin: Annotated[
         str,
@@ -234,7 +250,10 @@ def stream(
         lateness=None if lateness is None else o.number_or_text(lateness),
         max_ahead=None if max_ahead is None else o.number_or_text(max_ahead),
         trigger=trigger,
+        batch_size=batch_size,
+        idle=idle,
         once=once,
+        flush=not no_flush,
         serve=serve,
         host=host,
         token=token,

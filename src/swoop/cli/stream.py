@@ -50,7 +50,10 @@ class Setting:
     lateness: Any = None
     max_ahead: Any = None
     trigger: str | None = None
+    batch_size: str | None = None
+    idle: str | None = None
     once: bool = False
+    flush: bool = True
     serve: int | None = None
     host: str = "127.0.0.1"
     token: str | None = None
@@ -63,6 +66,10 @@ class Setting:
         """The source, if it is one."""
         if self.once and self.trigger:
             raise WrongUsage("--once and --trigger exclude each other; give one of them")
+        if not self.flush and not self.once:
+            raise WrongUsage("--no-flush is about the end of a run with --once; give both, or neither")
+        if self.batch_size is not None:
+            self._check_batch_size(self.batch_size)
         if is_topic(self.source):
             return TopicStream.find(self.source, self.begin)
         return FolderStream.find(self.source, self.format, self.schema)
@@ -84,6 +91,14 @@ class Setting:
         how = {"target_size": self.target_size, "final_after": self.final_after, "retention": self.retention}
         return {holds: to if to is None or is_topic(to) else folder(to, **how) for holds, to in found.items()}  # type: ignore[arg-type]
 
+    def _check_batch_size(self, size: str) -> None:
+        from swoop.spark.manifest import find_size
+
+        if not is_topic(self.source):
+            find_size(size)
+        elif not size.isdecimal() or int(size) == 0:
+            raise WrongUsage(f"--batch-size of a topic must be a number of messages, not {size!r}")
+
 
 def stream(setting: Setting, reading: Reading, question: Question, as_json: bool = False) -> int:
     """Run until the stream ends or Ctrl-C. Returns the exit code."""
@@ -104,7 +119,7 @@ def stream(setting: Setting, reading: Reading, question: Question, as_json: bool
             steps.step("looking at the input", spark)
             sample = source.sample(spark, setting.schema)
             learned = learn(sample, reading, window)
-            sets = prepare(source.rows(spark, sample), learned, window)
+            sets = prepare(source.rows(spark, sample, setting.batch_size), learned, window)
             steps.step("starting the stream")
             handle = topk_stream(
                 sets,
@@ -128,6 +143,8 @@ def stream(setting: Setting, reading: Reading, question: Question, as_json: bool
                 rejected=outputs["rejected"],
                 trigger=setting.trigger,
                 available_now=setting.once,
+                flush=setting.flush,
+                idle=setting.idle,
             )
             if page is not None:
                 page.show(handle)

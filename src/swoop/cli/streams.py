@@ -16,6 +16,7 @@ if TYPE_CHECKING:
     from pyspark.sql import DataFrame, SparkSession
 
 SAMPLE = 1000  # messages that a schema is learned from
+BYTES, MESSAGES = "128 MB", "200000"  # of files, or of a topic, in a batch at most
 
 
 def is_topic(address: str | None) -> bool:
@@ -57,10 +58,12 @@ class FolderStream:
         """The rows of the first file; none if there is none yet."""
         return spark.createDataFrame([], str(schema)) if self.first is None else self.source.read(spark, schema)
 
-    def rows(self, spark: SparkSession, sample: DataFrame) -> DataFrame:
-        """The stream."""
+    def rows(self, spark: SparkSession, sample: DataFrame, most: str | None = None) -> DataFrame:
+        """The stream, with files of so many bytes in a batch at most, but for a single file that is larger."""
+        from swoop.spark.manifest import find_size
+
         reader = spark.readStream.format(self.source.format).options(**self.source.options).schema(sample.schema)
-        return reader.load(self.folder)
+        return reader.option("maxBytesPerTrigger", find_size(most or BYTES)).load(self.folder)
 
 
 @dataclass(frozen=True)
@@ -109,10 +112,11 @@ class TopicStream:
             found = spark.read.json(path.as_uri())
             return spark.createDataFrame(found.toArrow(), found.schema)
 
-    def rows(self, spark: SparkSession, sample: DataFrame) -> DataFrame:
-        """The stream. A message that is no JSON is a row of nulls."""
+    def rows(self, spark: SparkSession, sample: DataFrame, most: str | None = None) -> DataFrame:
+        """The stream, with so many messages in a batch at most. A message that is no JSON is a row of nulls."""
         from pyspark.sql import functions as F  # noqa: N812
 
         value = F.from_json(F.col("value").cast("string"), sample.schema)
-        rows: DataFrame = self._load(spark.readStream, self.begin).select(value.alias("value")).select("value.*")
+        reader = spark.readStream.option("maxOffsetsPerTrigger", most or MESSAGES)
+        rows: DataFrame = self._load(reader, self.begin).select(value.alias("value")).select("value.*")
         return rows

@@ -26,6 +26,20 @@ _LISTS = (
 )
 
 
+SMALL = 2**31 - 1  # bytes that Arrow's usual strings and lists can have together; beyond, offsets have 64 bits
+
+
+def large_type(kind: pa.DataType) -> pa.DataType:
+    """The type for as much of this as there may be."""
+    if pa.types.is_string(kind):
+        return pa.large_string()
+    if pa.types.is_binary(kind):
+        return pa.large_binary()
+    if pa.types.is_list(kind):
+        return pa.large_list(kind.value_field.with_type(large_type(kind.value_type)))
+    return kind
+
+
 def read_table(data: Any) -> Columns:
     """The columns of whatever was given, by name."""
     if isinstance(data, pa.Table | pa.RecordBatch):
@@ -57,7 +71,9 @@ def find_column(columns: Columns, name: Any, argument: str) -> Any:
 def as_array(column: Any, name: str, what: str) -> pa.Array:
     """The column as one Arrow array."""
     if isinstance(column, pa.ChunkedArray):
-        return column.combine_chunks() if column.num_chunks != 1 else column.chunk(0)
+        if column.num_chunks == 1:
+            return column.chunk(0)
+        return (column.cast(large_type(column.type)) if column.nbytes > SMALL else column).combine_chunks()
     if isinstance(column, pa.Array):
         return column
     try:
@@ -225,7 +241,7 @@ def read_streams(column: Any, name: str) -> np.ndarray:
         if len(array) == 0:
             return np.empty(0, np.int8)
         raise InvalidData(f"column {name!r} has type {array.type}; streams are 'left' or 'right'")
-    sides = pc.index_in(array.cast(pa.string()), pa.array(["left", "right"]))
+    sides = pc.index_in(array.cast(pa.large_string()), pa.array(["left", "right"], pa.large_string()))
     if sides.null_count:
         row = int(np.flatnonzero(sides.is_null().to_numpy(zero_copy_only=False))[0])
         raise _refuse_row(name, row, f"the stream is {array[row].as_py()!r}; it must be 'left' or 'right'")

@@ -17,17 +17,18 @@ import pyarrow as pa
 import pyarrow.compute as pc
 
 from swoop.errors import InvalidFile
+from swoop.spark import pieces
 from swoop.spark.ahead import believe, rejected_rows, split_ahead
 from swoop.spark.chunks import Chunk, Damaged, Store, add_rows, read_chunks, seal, unseal
 from swoop.spark.grid import Grid
-from swoop.spark.live_join import concatenated, expired_at, move_on, split
+from swoop.spark.live_join import expired_at, move_on
+from swoop.spark.pieces import concatenated, drained, in_pieces, split, split_all
 from swoop.spark.resuming import Parameters, ordered, same_as_before
 from swoop.times import Window
 
 SET = ("time", "id", "copy", "size", "stream", "text")  # who a set is, and what results say about it
 BY = ("id", "copy")  # what tells sets of the same time apart, and orders them
 TOLD = ("shared", "only_newer", "only_older")
-FEW = 64  # tables of sets, before they are put together
 
 
 class CellStore(Store, Protocol):
@@ -85,14 +86,24 @@ class _Part:
     def enter(self, rows: pa.Table, sides: pa.Array | None) -> None:
         known = [name for name in SET if name in rows.column_names]
         self._sets.append((self.join.stats.sets, rows.select(known)))
-        if len(self._sets) > FEW:
-            together = pa.concat_tables(table for _, table in self._sets).combine_chunks()
-            self._sets = deque([(self._sets[0][0], together)])
+        self._merge()
         self.token_lists = rows.schema.field("tokens").type
         given = rows.select(["tokens", "time"])
         if sides is not None:
             given = given.append_column("side", sides)
         self.join.insert_many(given, stream="side" if sides is not None else None)
+
+    def _merge(self) -> None:
+        """Put the last tables together, so that each is twice as long as the next, or as large as a piece may be.
+
+        There are few tables then, and a set is copied a few times at most, however small the batches are.
+        """
+        while len(self._sets) > 1:
+            (first, table), (_, last) = self._sets[-2], self._sets[-1]
+            if table.num_rows >= 2 * last.num_rows or table.nbytes + last.nbytes > pieces.LIMIT:
+                return
+            del self._sets[-1], self._sets[-1]
+            self._sets.append((first, concatenated([table, last]).combine_chunks()))
 
     def forget(self) -> None:
         """Sets that left the window are not asked for any more."""
@@ -100,12 +111,17 @@ class _Part:
         while len(self._sets) > 1 and self._sets[1][0] <= figures.sets - figures.window_size:
             self._sets.popleft()
 
+    @property
+    def first(self) -> int:
+        """The smallest arrival number that can be asked for."""
+        return self._sets[0][0]
+
     def sets(self, arrivals: np.ndarray) -> pa.Table:
         """Who the sets with these arrival numbers are."""
         starts = np.array([first for first, _ in self._sets])
         place = np.searchsorted(starts, arrivals, side="right") - 1
-        offsets = np.cumsum([0, *(table.num_rows for _, table in self._sets)])
-        return pa.concat_tables(table for _, table in self._sets).take(offsets[place] + arrivals - starts[place])
+        tables = [self._sets[number][1].take(arrivals[place == number] - starts[number]) for number in np.unique(place)]
+        return concatenated(tables).take(np.argsort(np.argsort(place, kind="stable"), kind="stable"))
 
 
 class Cell:
@@ -118,14 +134,13 @@ class Cell:
         self._held: pa.Table | None = None
         self.state = state
         try:
-            rows = concatenated(read_chunks(store, state.chunks))
+            entered, self._held = split_all(read_chunks(store, state.chunks), state.watermark)
         except Damaged as error:
             raise InvalidFile(
                 f"the state of cell {number} is damaged: chunk {error.name}: {error.why}. Restore the checkpoint from a copy, "
                 "or begin with a new one"
             ) from error
-        if rows is not None:
-            entered, self._held = split(rows, state.watermark)
+        if self._held is not None:
             self._enter(entered, state.watermark)
             self._take_events()
 
@@ -191,22 +206,20 @@ class Cell:
 
     def _move(self, sets: pa.Table | None, watermark: int | None) -> int:
         """Let rows enter up to the watermark and hold the others back. How many have entered."""
-        rows = concatenated([part for part in (self._held, sets) if part is not None])
-        if rows is None:
-            self._enter(None, watermark)
-            return 0
-        entered, self._held = split(rows, watermark)
+        entered, self._held = split_all([part for part in (self._held, sets) if part is not None], watermark)
+        count = int(sum(part.num_rows for part in entered))
         self._enter(entered, watermark)
-        return int(entered.num_rows)
+        return count
 
-    def _enter(self, rows: pa.Table | None, watermark: int | None) -> None:
-        if rows is not None and rows.num_rows:
-            rows = _with_copies(ordered(rows))
-            parts, sides = self._grid.roles(self._number, rows, self._parameters.two_streams)
+    def _enter(self, rows: list[pa.Table], watermark: int | None) -> None:
+        """Let sets arrive in order, and time move on to just before the watermark. Takes the rows away."""
+        for piece in in_pieces(drained(rows)):
+            in_order = _with_copies(ordered(piece))
+            parts, sides = self._grid.roles(self._number, in_order, self._parameters.two_streams)
             for number, part in enumerate(self._parts):
                 mine = pa.array(parts == number)
                 if pc.any(mine).as_py():
-                    part.enter(rows.filter(mine), sides.filter(mine) if sides is not None else None)
+                    part.enter(in_order.filter(mine), sides.filter(mine) if sides is not None else None)
         for part in self._parts:
             if watermark is not None and part.join.stats.sets:
                 part.join.advance(watermark - 1)
@@ -257,7 +270,7 @@ def _events(part: _Part) -> pa.Table | None:
     after = np.minimum.accumulate(np.where(arrives, np.arange(len(by)), len(by))[::-1])[::-1]  # the next arrival's place
     outranked = kind == "outranked"
     by[outranked] = by[after[outranked]]
-    steps = part.sets(np.maximum(by, part._sets[0][0]))
+    steps = part.sets(np.maximum(by, part.first))
     is_arrival = pa.array(by >= 0)
     told = _told(part, changes)
     return pa.table(

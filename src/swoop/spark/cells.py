@@ -30,7 +30,7 @@ from swoop.spark.resuming import Parameters
 
 ROUTED = "cell long, sets binary, rejected binary, rows long, spans binary"
 SAID = "cell long, what string, data binary"
-FULL = 200_000  # rows that a task routes at once
+FULL, FULL_BYTES = 200_000, 256 << 20  # rows that a task routes at once
 IDLE = 600  # seconds after which a worker forgets a cell
 CHUNKS, STATE = "chunks", "state"
 
@@ -73,7 +73,7 @@ def _router(layout: Layout, max_ahead: int | None) -> Any:
         waiting: list[pa.RecordBatch] = []
         for batch in batches:
             waiting.append(batch)
-            if sum(one.num_rows for one in waiting) >= FULL:
+            if sum(one.num_rows for one in waiting) >= FULL or sum(one.nbytes for one in waiting) >= FULL_BYTES:
                 yield packed(pa.Table.from_batches(waiting), layout, max_ahead)
                 waiting = []
         if sum(one.num_rows for one in waiting):

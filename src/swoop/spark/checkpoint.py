@@ -1,8 +1,10 @@
 """What a live join keeps under its checkpoint: parameters, the rows of the window in chunks, and one state per batch.
 
 A state names the chunks that hold the window after its batch. Chunks and states are written whole and never changed, the state
-last, so a process that is killed at any moment leaves the state of the batch before, or that of the batch. What no state needs
-any more is deleted when the next batch begins: only then is it certain that Spark will not run this batch again.
+last, so a process that is killed at any moment leaves the state of the batch before, or that of the batch. A batch that is done
+again writes its chunks under new names, for it may have its rows in another order, and its old state counts until the new one
+is there. What no state needs any more is deleted when the next batch begins: only then is it certain that Spark will not run
+this batch again.
 """
 
 from __future__ import annotations
@@ -12,9 +14,9 @@ import os
 import re
 import time
 import uuid
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, field, replace
-from typing import Any
+from typing import Any, TypeAlias
 
 import pyarrow as pa
 
@@ -26,7 +28,15 @@ from swoop.spark.lease import Lease
 FORMAT, VERSION = "swoop stream", 1
 PARAMETERS, QUERY = "parameters.json", "query.json"
 
-_STATE = re.compile(r"(\d{12})(-end)?\.json")
+_STATE = re.compile(r"(\d{12})(?:-idle-(\d{6}))?(-end)?\.json")
+
+Key: TypeAlias = "tuple[int, int, bool]"
+
+
+def _step(key: Key) -> str:
+    """Names of steps are in the order of the steps."""
+    batch, idle, ended = key
+    return f"{batch:012}{f'-idle-{idle:06}' if idle else ''}{'-end' if ended else ''}"
 
 
 @dataclass(frozen=True)
@@ -62,6 +72,10 @@ class State:
         The watermark at the last end of the stream.
     figures
         Sizes of all cells together, if there are cells.
+    idle
+        How often time has moved on by the clock since the batch.
+    reached
+        Where time has come to by the clock, in ticks.
     """
 
     batch: int
@@ -75,11 +89,23 @@ class State:
     ended_at: int | None = None
     figures: dict[str, int] = field(default_factory=dict)
     ahead: int = 0
+    idle: int = 0
+    reached: int | None = None
+
+    @property
+    def now(self) -> int | None:
+        """Where time has come to, by rows and by the clock, in ticks; None before the first row."""
+        return self.highest if self.highest is None or self.reached is None else max(self.highest, self.reached)
+
+    @property
+    def key(self) -> Key:
+        """What tells states apart, and orders them."""
+        return self.batch, self.idle, self.ended
 
     @property
     def step(self) -> str:
         """What files and messages of this state are called."""
-        return f"{self.batch:012}{'-end' if self.ended else ''}"
+        return _step(self.key)
 
     def to_json(self) -> bytes:
         return seal(self).encode()
@@ -123,7 +149,7 @@ class Checkpoint:
 
     def abandon(self) -> None:
         """The stream was not started after all: a checkpoint that was made for it is none."""
-        if self._new and self._lease is not None and not self.batches() and not self._query():
+        if self._new and self._lease is not None and not self.known() and not self._query():
             self._folder.delete(PARAMETERS)
 
     @property
@@ -204,7 +230,7 @@ class Checkpoint:
     @property
     def unmarked(self) -> int:
         """The last batch if it was done by an earlier release, which did not mark its folders; else -1."""
-        done = self.batches()
+        done = self.known()
         return done[-1][0] if done and QUERY not in self._folder.names() else -1
 
     def note_query(self, query: str) -> None:
@@ -221,33 +247,38 @@ class Checkpoint:
             f"the checkpoint {self.path!r} is damaged: {name}: {why}. Restore it from a copy, or begin with a new checkpoint"
         )
 
-    def batches(self) -> list[tuple[int, bool]]:
-        """Batch and ending of the states that are there, in order."""
+    def known(self) -> list[Key]:
+        """The keys of the states that are there, in order."""
         found = (_STATE.fullmatch(name) for name in self._states.names())
-        return sorted((int(match[1]), bool(match[2])) for match in found if match)
+        return sorted((int(match[1]), int(match[2] or 0), bool(match[3])) for match in found if match)
 
-    def state(self, batch: int, ended: bool) -> State:
-        name = f"{State(batch, 0, ended).step}.json"
+    def state(self, key: Key) -> State:
+        name = f"{_step(key)}.json"
         try:
             return State.from_json(self._states.read(name).to_pybytes())
         except (OSError, ValueError, KeyError, TypeError) as error:
             raise self._damaged(f"states/{name}", error) from error
 
-    def read(self, chunks: Sequence[Chunk]) -> list[pa.Table]:
-        """The rows of some chunks."""
+    def read(self, chunks: Sequence[Chunk]) -> Iterator[pa.Table]:
+        """The rows of some chunks, each when it is asked for."""
         try:
-            return read_chunks(self._chunks, chunks)
+            yield from read_chunks(self._chunks, chunks)
         except Damaged as error:
             raise self._damaged(f"chunks/{error.name}", error.why) from error
 
-    def write(self, state: State, rows: pa.Table, expired: int) -> State:
-        """Keep the rows of a batch, but for those up to ``expired``, then its state, which is given back with its chunks."""
+    def add(self, state: State, rows: pa.Table, expired: int) -> State:
+        """Keep rows, but for those up to ``expired``. The state that is given back names them; it counts when it is written."""
         self.check()
         try:
-            chunks = add_rows(self._chunks, state.chunks, state.step, rows, expired)
+            chunks = add_rows(self._chunks, state.chunks, f"{state.step}-{uuid.uuid4().hex[:12]}", rows, expired)
         except Damaged as error:
             raise self._damaged(f"chunks/{error.name}", error.why) from error
-        state = replace(state, chunks=chunks, written=time.time())
+        return replace(state, chunks=chunks)
+
+    def write(self, state: State) -> State:
+        """Keep a state, which is given back as it was written."""
+        self.check()
+        state = replace(state, written=time.time())
         self._states.write(f"{state.step}.json", state.to_json())
         return state
 
@@ -257,12 +288,12 @@ class Checkpoint:
         Later states stay: they tell that their batches were run before, and that results of them may be out.
         """
         needed = {chunk.name for chunk in state.chunks}
-        for batch, ended in self.batches():
-            if (batch, ended) > (state.batch, state.ended):
-                needed |= {chunk.name for chunk in self.state(batch, ended).chunks}
-            elif (batch, ended) < (state.batch, state.ended):
+        for key in self.known():
+            if key > state.key:
+                needed |= {chunk.name for chunk in self.state(key).chunks}
+            elif key < state.key:
                 self.check()
-                self._states.delete(f"{State(batch, 0, ended).step}.json")
+                self._states.delete(f"{_step(key)}.json")
         for name in self._chunks.names():
             if name not in needed:
                 self.check()

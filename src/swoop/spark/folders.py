@@ -239,8 +239,18 @@ class ResultFolder:
 
 
 def _before(step: str) -> str:
-    """A step between this one and the one before it."""
-    return step[:12] + "-" if step.endswith("-end") else f"{int(step) - 1:012}-end" if int(step) else ""
+    """What lies between this step and the one before it, in the order of steps.
+
+    >>> steps = ["000000000007", "000000000007-idle-000001", "000000000007-idle-000001-end", "000000000007-idle-000002-end"]
+    >>> [_before(step) for step in steps]
+    ['000000000006-z', '000000000007-f', '000000000007-idle-000001-', '000000000007-idle-000002-']
+    """
+    if step.endswith("-end"):
+        return step.removesuffix("end")
+    batch, _, idle = step.partition("-idle-")
+    if idle:
+        return f"{batch}-idle-{int(idle) - 1:06}-z" if int(idle) > 1 else f"{batch}-f"
+    return f"{int(batch) - 1:012}-z" if int(batch) else ""
 
 
 def _parquet(tables: Sequence[pa.Table]) -> pa.Buffer:

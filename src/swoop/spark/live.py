@@ -9,12 +9,13 @@ import tempfile
 import threading
 import time as clock
 import uuid
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from contextlib import contextmanager, suppress
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Any, Literal
+from typing import Any, Literal, cast
 
+import pyarrow as pa
 from pyspark.sql import DataFrame, SparkSession
 from pyspark.sql import functions as F  # noqa: N812
 from pyspark.sql import types as T  # noqa: N812
@@ -25,6 +26,7 @@ from swoop.pairs import Changes, Explanation, Pair, Step, TopK
 from swoop.similarity import Similarity, check_min_similarity, find_similarity
 from swoop.spark.cells import Layout, finish_cells, said_by_cells
 from swoop.spark.checkpoint import Checkpoint, State
+from swoop.spark.fetching import PIECE_ROWS, fetch
 from swoop.spark.files import Folder
 from swoop.spark.folders import ResultFolder
 from swoop.spark.grid import Grid
@@ -32,6 +34,7 @@ from swoop.spark.live_cells import LiveCells
 from swoop.spark.live_join import LiveJoin
 from swoop.spark.metrics import Metrics
 from swoop.spark.outputs import MemoryOutput, Outputs, Owner, claim, find_output, unclaim
+from swoop.spark.pieces import Backlog
 from swoop.spark.resuming import Parameters, Resuming, StreamStats, log
 from swoop.spark.rows import (
     Names,
@@ -182,6 +185,9 @@ class TopKStream:
         rejected: Any = None,
         trigger: str | None = None,
         available_now: bool = False,
+        flush: bool = True,
+        idle: Any = None,
+        piece_rows: int = PIECE_ROWS,
         metrics_port: int | None = None,
         name: str | None = None,
     ) -> StreamHandle:
@@ -201,6 +207,15 @@ class TopKStream:
             How often a batch is made, such as ``"500 milliseconds"``; by default as soon as the last one is done.
         available_now
             Take what is there, let also the rows enter that are held back, and stop.
+        flush
+            Whether the rows that are held back enter when ``available_now`` has taken everything. With False they wait for the
+            next run, so that a run every hour gives the very changes of one that never stops.
+        idle
+            Without rows for so long, such as ``"30 seconds"``, time moves on by the clock of the driver: results expire, and
+            rows that wait enter. Rows that come after the silence may be late then. None: time moves on with rows only.
+        piece_rows
+            About so many rows of a batch are in the driver at a time; those of a larger batch wait on the disks of Spark. With
+            cells, rows do not come to the driver, and this is not used.
         metrics_port
             Serve figures for Prometheus at this port of the loopback interface; 0 chooses a free one.
         name
@@ -208,6 +223,9 @@ class TopKStream:
         """
         if trigger is not None and available_now:
             raise InvalidArgument(f"trigger={trigger!r} and available_now=True exclude each other; give one of them")
+        if isinstance(piece_rows, bool) or not isinstance(piece_rows, int) or piece_rows < 1:
+            raise InvalidArgument(f"piece_rows must be an integer of at least 1, not {piece_rows!r}")
+        silence = self._silence(idle, available_now)
         spark = self._rows.sparkSession
         temporary = None if checkpoint is not None else tempfile.mkdtemp(prefix="swoop-checkpoint-")
         folder = _qualified(spark, temporary or os.fspath(checkpoint or ""))
@@ -222,7 +240,8 @@ class TopKStream:
             to = outputs["changes"]
             live, rows, settings = self._live(folder, kept, outputs)
             files = [files for output in outputs.values() for files in output.folders]
-            handle = StreamHandle(live, kept, [o for o in to.outputs if isinstance(o, MemoryOutput)], files, temporary)
+            memory = [output for output in to.outputs if isinstance(output, MemoryOutput)]
+            handle = StreamHandle(live, kept, memory, files, temporary, lambda frame: self._fetched(frame, piece_rows))
             writer = rows.writeStream.foreachBatch(handle._take).option("checkpointLocation", folder)
             if name is not None:
                 writer = writer.queryName(name)
@@ -239,8 +258,29 @@ class TopKStream:
             if temporary is not None:
                 shutil.rmtree(temporary, ignore_errors=True)
             raise
-        handle._begin(query, ends=available_now, metrics_port=metrics_port)
+        handle._begin(query, ends=available_now and flush, metrics_port=metrics_port, silence=silence)
         return handle
+
+    def _silence(self, idle: Any, available_now: bool) -> float | None:
+        """The seconds without rows after which time moves on by the clock."""
+        if idle is None:
+            return None
+        if self._parameters.window.kind != "duration":
+            raise InvalidArgument(
+                f"idle={idle!r} needs times that a clock can follow, but here times are integers; leave it out"
+            )
+        if self._parameters.cells > 1:
+            raise InvalidArgument(f"idle={idle!r} is not possible with cells, which learn the time from rows; use cells=1")
+        if available_now:
+            raise InvalidArgument(f"idle={idle!r} and available_now=True exclude each other; give one of them")
+        ticks = find_lateness(idle, self._parameters.window, "idle")
+        if ticks < MICROSECONDS:
+            raise InvalidArgument(f"idle must be a second at least, not {idle!r}")
+        return ticks / MICROSECONDS
+
+    def _fetched(self, frame: DataFrame, piece_rows: int) -> pa.Table | Backlog:
+        """What the live join takes of a batch."""
+        return fetch(frame, piece_rows) if self._parameters.cells == 1 else frame.toArrow()
 
     def _live(self, folder: str, kept: Checkpoint, outputs: dict[str, Any]) -> tuple[Resuming, DataFrame, dict[str, str]]:
         """The live join, the rows that it takes, and the settings that Spark needs to bring them."""
@@ -249,7 +289,12 @@ class TopKStream:
             return LiveJoin(parameters, kept, **outputs), self._rows, {}
         spark = self._rows.sparkSession
         layout = Layout.of(spark, Grid.of(parameters.cells))
-        live = LiveCells(parameters, kept, **outputs, finish_cells=lambda: finish_cells(spark, folder, layout, parameters))
+
+        def finish() -> pa.Table:
+            with _settings(spark, {"spark.sql.execution.arrow.maxRecordsPerBatch": "16"}):  # chunks, and Arrow takes 2 GiB
+                return finish_cells(spark, folder, layout, parameters)
+
+        live = LiveCells(parameters, kept, **outputs, finish_cells=finish)
         rows = said_by_cells(self._rows, layout, parameters, f"{kept.run}/{uuid.uuid4().hex}", live.ended)
         return live, rows, {**STATE_SETTINGS, "spark.sql.shuffle.partitions": str(layout.partitions)}
 
@@ -291,6 +336,9 @@ def _plain(error: BaseException) -> BaseException:
     return plain
 
 
+MICROSECONDS = 1_000_000  # in a second
+
+
 class StreamHandle:
     """A live join that runs.
 
@@ -303,18 +351,31 @@ class StreamHandle:
     query: Any
 
     def __init__(
-        self, live: Resuming, kept: Checkpoint, memory: list[MemoryOutput], files: list[ResultFolder], temporary: str | None
+        self,
+        live: Resuming,
+        kept: Checkpoint,
+        memory: list[MemoryOutput],
+        files: list[ResultFolder],
+        temporary: str | None,
+        fetch: Callable[[DataFrame], pa.Table | Backlog],
     ) -> None:
         self._live, self._kept, self._memory, self._files, self._temporary = live, kept, memory, files, temporary
+        self._fetch = fetch
         self._failure: BaseException | None = None
-        self._over = threading.Event()
+        self._over, self._halted = threading.Event(), threading.Event()
+        self._turn = threading.Lock()  # for a batch, or for time that moves on without one
+        self._heard = clock.monotonic()  # when the last rows came
+        self._timer: threading.Thread | None = None
         self._stopped = False
         self._metrics = Metrics(lambda: self.stats, lambda: self.is_active)
         self._server: Any = None
 
-    def _begin(self, query: Any, ends: bool, metrics_port: int | None) -> None:
+    def _begin(self, query: Any, ends: bool, metrics_port: int | None, silence: float | None) -> None:
         self.query = query
         self._kept.note_query(str(query.id))
+        if silence is not None:
+            self._timer = threading.Thread(target=self._follow_clock, args=(silence,), name="swoop clock", daemon=True)
+            self._timer.start()
         if metrics_port is not None:
             self._server = self._metrics.serve(metrics_port)
         threading.Thread(target=self._watch, args=(ends,), name="swoop stream", daemon=True).start()
@@ -323,7 +384,10 @@ class StreamHandle:
     def _take(self, frame: DataFrame, batch: int) -> None:
         try:
             started = clock.perf_counter()
-            self._live.process(batch, frame.toArrow(), started)
+            with self._turn:
+                self._live.process(batch, self._fetch(frame), started)
+                if self.stats.batch_rows:
+                    self._heard = clock.monotonic()
         except BaseException as error:
             self._failure = error
             raise
@@ -350,15 +414,35 @@ class StreamHandle:
             for files in self._files:
                 files.settle(step, force)
 
+    def _follow_clock(self, silence: float) -> None:
+        """Let time move on whenever no rows have come for so many seconds."""
+        while not self._halted.wait(silence / 10):
+            if not self._turn.acquire(blocking=False):  # a batch is being done
+                continue
+            try:
+                now = clock.monotonic()
+                if now - self._heard >= silence:
+                    cast(LiveJoin, self._live).idle(int((now - self._heard) * MICROSECONDS))
+                    self._heard = now
+            except BaseException as error:
+                self._failure = error
+                threading.Thread(target=self.query.stop, daemon=True).start()
+                return
+            finally:
+                self._turn.release()
+
     def _watch(self, ends: bool) -> None:
         """Wait for the end of the query; let what is held enter if the stream has ended too."""
         try:
             self.query.awaitTermination()
-            if ends and not self._stopped:
+            if ends and not self._stopped and self._is_drained():
                 self._live.end()
         except BaseException as error:
             self._failure = self._failure or _plain(error)
         finally:
+            self._halted.set()
+            if self._timer is not None:
+                self._timer.join()
             if self.failure is not None:
                 log.error("the stream has failed: %s", (str(self.failure).strip().splitlines() or [repr(self.failure)])[0])
             try:
@@ -373,6 +457,13 @@ class StreamHandle:
             if self._temporary is not None:
                 shutil.rmtree(self._temporary, ignore_errors=True)
             self._over.set()
+
+    def _is_drained(self) -> bool:
+        """Whether the query ended because there are no more rows, all of them in batches that Spark has committed.
+
+        A query that somebody has stopped ends in the same way, without an error; but it never came to look for rows in vain.
+        """
+        return bool(self.query._jsq.streamingQuery().noNewData()) and self._kept.committed() == self.stats.batch
 
     def topk(self) -> TopK:
         """The most similar pairs after the last batch, at most k, in the total order."""

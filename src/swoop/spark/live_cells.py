@@ -18,9 +18,10 @@ from swoop.errors import NotInWindow
 from swoop.pairs import Changes, Explanation, Pair, Step
 from swoop.spark.checkpoint import Checkpoint, State
 from swoop.spark.chunks import from_bytes
-from swoop.spark.live_join import NEVER, concatenated
+from swoop.spark.live_join import NEVER
 from swoop.spark.merging import Merge
 from swoop.spark.outputs import Output
+from swoop.spark.pieces import concatenated
 from swoop.spark.resuming import Parameters, Resuming, log
 
 FIGURES = ("held", "window_size", "stock_size", "vocabulary_size", "memory_bytes")
@@ -61,9 +62,9 @@ class LiveCells(Resuming):
         return self._state.ended_at
 
     def _restore(self, state: State) -> list[Changes]:
-        kept = self._checkpoint.read(state.chunks)
+        kept = concatenated(list(self._checkpoint.read(state.chunks)))
         p = self._parameters
-        self._merge = Merge(self._k, p.similarity, self._clock, p.two_streams, kept[0] if kept else None)
+        self._merge = Merge(self._k, p.similarity, self._clock, p.two_streams, kept)
         return []
 
     def _take(self, batch: int, rows: pa.Table) -> int:
@@ -107,7 +108,7 @@ class LiveCells(Resuming):
         kept = self._merge.kept()
         if not kept.num_rows:
             kept = pa.table({"time": pa.array([], pa.int64())})
-        self._state = self._checkpoint.write(replace(state, chunks=()), kept, NEVER)
+        self._state = self._checkpoint.write(self._checkpoint.add(replace(state, chunks=()), kept, NEVER))
 
     def end(self) -> None:
         if self.stats.held and not self._state.ended:

@@ -17,6 +17,7 @@ from swoop.join.topk_join import TopKJoin
 from swoop.pairs import Changes, Explanation, Pair, Step
 from swoop.spark.ahead import believe, rejected_rows, spans_of, split_ahead
 from swoop.spark.checkpoint import State
+from swoop.spark.pieces import Backlog, concatenated, drained, in_pieces, split, split_all
 from swoop.spark.resuming import Resuming, ordered
 
 COLUMNS = ("id", "time", "tokens", "stream", "reason", "row")  # and "text", if there are texts to show
@@ -38,87 +39,127 @@ class LiveJoin(Resuming):
         """Let the sets of the window that this state names arrive anew."""
         self.join = self._parameters.join(self._k)
         self._texts: deque[tuple[int, pa.ChunkedArray]] = deque()  # each from some arrival number on
-        self._held = concatenated(self._checkpoint.read(state.chunks))
+        entered, self._held = self._window(state)
         if self._held is None or state.watermark is None:
             return []
-        entered, self._held = split(self._held, state.watermark)
         self._enter(self.join, entered, state.watermark)
         self.join.changes()
         if state.k == self._k:
             return []
         before = self._parameters.join(state.k)
-        self._enter(before, entered, state.watermark)
+        self._enter(before, self._window(state)[0], state.watermark)
         return [self._outranked(before.topk(), state.watermark - 1)]
+
+    def _window(self, state: State) -> tuple[list[pa.Table], Any]:
+        """The rows that had entered by this state, and those that waited."""
+        return split_all(self._checkpoint.read(state.chunks), state.watermark)
 
     # batches
 
-    def _take(self, batch: int, rows: pa.Table) -> int:
+    def _take(self, batch: int, rows: pa.Table | Backlog) -> int:
         before = self._state
-        bad = pc.is_valid(rows["reason"])
-        rejected = rows.filter(bad).select(["reason", "row"])
-        sets = rows.filter(pc.invert(bad)).drop_columns(["reason", "row"])
+        given = rows if isinstance(rows, Backlog) else Backlog.of(rows)
         max_ahead = self._parameters.max_ahead
-        believed, ahead = believe(spans_of(sets["time"], max_ahead), before.highest, before.ahead, max_ahead)
-        sets, beyond = split_ahead(sets, believed)
-        if beyond.num_rows:
-            rejected = concatenated([rejected, rejected_rows(self._shown(ordered(beyond)))])
-        late, sets = split(sets, before.watermark)
-        highest, watermark = move_on(before.highest, before.watermark, pc.max(sets["time"]).as_py(), self._parameters.lateness)
-        counted = before.counters
-        state = replace(
-            before,
-            batch=batch,
-            ended=False,
-            k=self._k,
-            highest=highest,
-            ahead=ahead,
-            watermark=watermark,
-            counters=replace(
-                counted,
-                rows=counted.rows + rows.num_rows,
-                late=counted.late + late.num_rows,
-                rejected=counted.rejected + rejected.num_rows,
-            ),
+        believed, ahead = believe(spans_of(given.times, max_ahead), before.now, before.ahead, max_ahead)
+        usable = given.times if believed is None else given.times[given.times <= believed]
+        latest = int(usable.max()) if len(usable) else None
+        if latest is not None and before.watermark is not None and latest < before.watermark:
+            latest = None
+        highest, watermark = move_on(before.highest, before.watermark, latest, self._parameters.lateness)
+        state = replace(before, batch=batch, ended=False, idle=0, k=self._k, highest=highest, ahead=ahead, watermark=watermark)
+        count, late, rejected = 0, [], []
+        for piece in given.pieces:
+            count += piece.num_rows
+            bad = pc.is_valid(piece["reason"])
+            rejected.append(piece.filter(bad).select(["reason", "row"]))
+            sets, beyond = split_ahead(piece.filter(pc.invert(bad)).drop_columns(["reason", "row"]), believed)
+            if beyond.num_rows:
+                rejected.append(rejected_rows(self._shown(ordered(beyond))))
+            old, sets = split(sets, before.watermark)
+            late.append(old)
+            state = self._arrive(state, sets)
+        counted = state.counters
+        counters = replace(
+            counted,
+            rows=counted.rows + count,
+            late=counted.late + sum(part.num_rows for part in late),
+            rejected=counted.rejected + sum(part.num_rows for part in rejected),
         )
-        self._put(before, self._move(state, sets), late, rejected)
-        return int(rows.num_rows)
+        self._put(before, self._move(replace(state, counters=counters)), concatenated(late), concatenated(rejected))
+        return count
 
     def end(self) -> None:
         if self._held is not None and self._held.num_rows and not self._state.ended:
             self._finish()
 
     def _finish(self) -> None:
+        before = self._state
+        assert before.highest is not None
+        assert before.watermark is not None
+        self._go_on(replace(before, ended=True, watermark=max(before.watermark, before.highest + 1)))
+
+    def idle(self, passed: int) -> None:
+        """No rows have come while so many ticks passed by the clock: time moves on as if a row had come that is later by them.
+
+        This is a step after the batch, with a state of its own. Nothing is done while Spark may do the batch again, and where
+        nothing can change.
+        """
+        before = self._state
+        waits = self._held is not None and self._held.num_rows > 0
+        if before.now is None or not (waits or self.stats.window_size) or self._checkpoint.committed() < before.batch:
+            return
+        self._checkpoint.collect(before)
+        assert before.now is not None
+        assert before.watermark is not None
+        reached = before.now + passed
+        watermark = max(before.watermark, reached - self._parameters.lateness)
+        self._go_on(replace(before, idle=before.idle + 1, reached=reached, watermark=watermark))
+
+    def _do_again(self, state: State) -> None:
+        if state.idle == self._state.idle:
+            self._finish()
+        else:
+            assert state.watermark is not None
+            self._go_on(replace(self._state, idle=state.idle, reached=state.reached, watermark=state.watermark))
+
+    def _go_on(self, state: State) -> None:
+        """A step without rows, to a later watermark."""
         started = time.perf_counter()
         before = self._state
-        highest = before.highest
-        assert highest is not None
-        changes = self._move(replace(before, ended=True, watermark=highest + 1, k=self._k), None)
-        nothing = self._held.slice(0, 0)
+        changes = self._move(replace(state, k=self._k))
+        nothing = self._held.schema.empty_table()
         self._put(before, changes, nothing, nothing)
         self._done(self.stats.batch_rows, started)
 
-    def _move(self, state: State, sets: pa.Table | None) -> list[Changes]:
-        """Let rows enter up to the watermark, hold back the others, keep both under the checkpoint."""
-        entered, rows = split(concatenated([part for part in (self._held, sets) if part is not None]), state.watermark)
+    def _arrive(self, state: State, sets: pa.Table) -> State:
+        """Take a piece of a batch: no row that is still to come is as early as its latest."""
+        state = self._checkpoint.add(state, sets, expired_at(state.watermark, self._parameters.window.length))
+        self._held = concatenated([part for part in (self._held, sets) if part is not None])
+        if state.watermark is None or not sets.num_rows:
+            return state
+        return self._pass(state, min(state.watermark, pc.max(sets["time"]).as_py() + 1))
+
+    def _move(self, state: State) -> list[Changes]:
+        """Let rows enter up to the watermark, and keep the state. Gives all changes since the state before."""
         if state.watermark is not None:
-            self._enter(self.join, entered, state.watermark)
-        self._held = rows
+            state = self._pass(state, state.watermark)
         changes = [*self._dropped, self.join.changes()]
         self._dropped = []
-        counters = replace(
-            state.counters,
-            sets=state.counters.sets + entered.num_rows,
-            changes=state.counters.changes + sum(map(len, changes)),
-        )
-        expired = expired_at(state.watermark, self._parameters.window.length)
-        kept = sets if sets is not None else rows.slice(0, 0)
-        self._state = self._checkpoint.write(replace(state, counters=counters), kept, expired)
+        counted = replace(state.counters, changes=state.counters.changes + sum(map(len, changes)))
+        self._state = self._checkpoint.write(replace(state, counters=counted))
         return changes
 
-    def _enter(self, join: TopKJoin, rows: pa.Table, watermark: int) -> None:
-        """Let sets arrive in the order of time and id, and time move on to just before the watermark."""
-        if rows.num_rows:
-            in_order = self._shown(ordered(rows))
+    def _pass(self, state: State, watermark: int) -> State:
+        """Let the rows that wait enter up to this watermark."""
+        entered, self._held = split_all([self._held] if self._held is not None else [], watermark)
+        count = sum(part.num_rows for part in entered)
+        self._enter(self.join, entered, watermark)
+        return replace(state, counters=replace(state.counters, sets=state.counters.sets + count))
+
+    def _enter(self, join: TopKJoin, rows: list[pa.Table], watermark: int) -> None:
+        """Let sets arrive in the order of time and id, and time move on to just before the watermark. Takes the rows away."""
+        for piece in in_pieces(drained(rows)):
+            in_order = self._shown(ordered(piece))
             if join is self.join and "text" in in_order.column_names:
                 with self._reading:
                     self._texts.append((join.stats.sets, in_order["text"]))
@@ -159,18 +200,6 @@ class LiveJoin(Resuming):
             memory_bytes=figures.memory_bytes,
         )
         self.topk = self.join.topk()
-
-
-def concatenated(tables: list[pa.Table]) -> Any:
-    return pa.concat_tables(tables, promote_options="permissive") if tables else None
-
-
-def split(rows: pa.Table, watermark: int | None) -> tuple[pa.Table, pa.Table]:
-    """The rows before a watermark, and the others."""
-    if watermark is None:
-        return rows.slice(0, 0), rows
-    before = pc.less(rows["time"], watermark)
-    return rows.filter(before), rows.filter(pc.invert(before))
 
 
 def expired_at(watermark: int | None, length: int) -> int:

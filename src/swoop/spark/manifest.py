@@ -16,7 +16,7 @@ from swoop.times import find_lateness, find_window
 FORMAT, VERSION = "swoop results", 1
 MANIFEST, OPEN = "_swoop.json", "_open"
 
-_STEP = r"(\d{12}(?:-end)?)"
+_STEP = r"(\d{12}(?:-idle-\d{6})?(?:-end)?)"
 FINAL = re.compile(rf"{_STEP}_{_STEP}_(\d+)\.parquet")  # first and last step, and when it was written
 OF_BATCH = re.compile(rf"{_STEP}\.parquet")  # as earlier releases wrote them, one per batch
 _SIZE = re.compile(r"(\d+(?:\.\d+)?)\s*([kmgt]?)i?b?", re.IGNORECASE)

@@ -22,6 +22,7 @@ from swoop.pairs import Change, Changes, Explanation, Pair, Step, TopK
 from swoop.similarity import Similarity
 from swoop.spark.checkpoint import Checkpoint, State
 from swoop.spark.outputs import Output
+from swoop.spark.pieces import Backlog
 from swoop.times import Clock, Time, TimeKind, Window
 
 log = logging.getLogger("swoop.spark")
@@ -133,7 +134,7 @@ class Resuming(ABC):
         self._clock = Clock(parameters.window)
         self._clock.kind = parameters.times
         self._reading = threading.Lock()
-        self._before = set(checkpoint.batches())  # states of an earlier run
+        self._before = set(checkpoint.known())  # states of an earlier run
         self._resume()
 
     # what they differ in
@@ -143,7 +144,7 @@ class Resuming(ABC):
         """Be as after this state, with the k of now. Gives the changes that this makes, if k was lowered."""
 
     @abstractmethod
-    def _take(self, batch: int, rows: pa.Table) -> int:
+    def _take(self, batch: int, rows: Any) -> int:
         """Take a batch that comes after the state of now, and be as after it. Gives how many rows came."""
 
     @abstractmethod
@@ -170,7 +171,7 @@ class Resuming(ABC):
     def _publish(self, rows: int, seconds: float) -> None:
         """Make top-k and figures those of the state of now."""
 
-    def process(self, batch: int, rows: pa.Table, started: float | None = None) -> None:
+    def process(self, batch: int, rows: pa.Table | Backlog, started: float | None = None) -> None:
         """Take a batch: the state and then the results are written before this returns."""
         started = started or time.perf_counter()
         if batch != self._state.batch + 1:
@@ -185,22 +186,28 @@ class Resuming(ABC):
         if not self._before:
             self._load(State(-1, self._parameters.k))
             return
-        batch, ended = max(self._before)
-        if ended and (batch, False) in self._before:  # the results of the end may not be out
-            self._load(self._checkpoint.state(batch, False), self._checkpoint.state(batch, True).k)
-            self._finish()
+        last = max(self._before)
+        former = [key for key in self._before if key[0] == last[0] and key < last]
+        if former:  # the results of a step after the batch may not be out
+            state = self._checkpoint.state(last)
+            self._load(self._checkpoint.state(max(former)), state.k)
+            self._do_again(state)
         else:
-            self._load(self._checkpoint.state(batch, ended))
-        log.info("goes on after batch %d of the checkpoint %s", batch, self._checkpoint.path)
+            self._load(self._checkpoint.state(last))
+        log.info("goes on after batch %d of the checkpoint %s", last[0], self._checkpoint.path)
+
+    def _do_again(self, state: State) -> None:
+        """Do the last step after the batch again, which led to this state."""
+        self._finish()
 
     def _go_back(self, batch: int) -> None:
         """Spark runs a batch again, because it does not know that it was done."""
-        found = [state for state in self._checkpoint.batches() if state[0] == batch - 1]
+        found = [key for key in self._checkpoint.known() if key[0] == batch - 1]
         k = self._state.k
         if batch == 0 and self._state.batch == 0:
             self._load(State(-1, k), k)
         elif found and self._state.batch == batch:
-            self._load(self._checkpoint.state(*max(found)), k)
+            self._load(self._checkpoint.state(max(found)), k)
         else:
             raise InvalidFile(
                 f"Spark goes on with batch {batch}, but the rows under {self._checkpoint.path!r} are those after batch "
@@ -241,11 +248,12 @@ class Resuming(ABC):
     def _put(self, before: State, changes: list[Changes], late: pa.Table, rejected: pa.Table) -> None:
         """Send the results of the state of now out."""
         state = self._state
-        since = before.written if (state.batch, state.ended) in self._before else None
+        since = before.written if state.key in self._before else None
         counted = before.counters
         self._checkpoint.check()
-        if not state.ended:
-            self._rejected.put(state, rejected, counted.rejected, since)
+        if state.batch != before.batch:
+            in_order = rejected.sort_by([("reason", "ascending"), ("row", "ascending")]) if rejected.num_rows else rejected
+            self._rejected.put(state, in_order, counted.rejected, since)
             self._late.put(state, self._shown(ordered(late)) if late.num_rows else late, counted.late, since)
         self._changes.put(state, Changes.joined(changes), counted.changes, since)
         first_late, first_rejected = not before.counters.late, not before.counters.rejected
