@@ -86,7 +86,7 @@ class Run:
     """For each batch, by how much time moves on after it, step by step, without rows."""
 
     def idles_after(self, batch: int) -> tuple[int, ...]:
-        return self.idles[batch] if batch < len(self.idles) else ()
+        return self.idles[batch] if 0 <= batch < len(self.idles) else ()
 
     def options(self) -> dict[str, Any]:
         p = self.parameters

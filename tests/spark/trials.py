@@ -5,6 +5,7 @@ from __future__ import annotations
 import random
 import tempfile
 from collections import Counter
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 from unittest.mock import patch
@@ -101,6 +102,8 @@ def _lived(seed: int, cells: int | None, taken: Counter[str]) -> int:
 
     rng = random.Random(f"{seed} {cells}")
     case = run_of(rng)
+    if cells is None:
+        case = replace(case, idles=tuple(tuple(rng.choices([1, 40, 4000], k=rng.choice([0, 0, 1, 2]))) for _ in case.batches))
     with (
         tempfile.TemporaryDirectory() as name,
         thresholds.use(tiny(rng, SIZE)),
