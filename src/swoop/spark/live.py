@@ -3,39 +3,33 @@
 from __future__ import annotations
 
 import os
-import re
 import shutil
 import tempfile
-import threading
-import time as clock
 import uuid
-from collections.abc import Callable, Iterator
-from contextlib import contextmanager, suppress
+from collections.abc import Iterator
+from contextlib import contextmanager
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Any, Literal, cast
+from typing import Any, Literal
 
 import pyarrow as pa
 from pyspark.sql import DataFrame, SparkSession
 from pyspark.sql import functions as F  # noqa: N812
 from pyspark.sql import types as T  # noqa: N812
 
-from swoop import errors
-from swoop.errors import InvalidArgument, InvalidData, InvalidType
-from swoop.pairs import Changes, Explanation, Pair, Step, TopK
+from swoop.errors import InvalidArgument, InvalidData
 from swoop.similarity import Similarity, check_min_similarity, find_similarity
 from swoop.spark.cells import Layout, finish_cells, said_by_cells
-from swoop.spark.checkpoint import Checkpoint, State
+from swoop.spark.checkpoint import Checkpoint
 from swoop.spark.fetching import PIECE_ROWS, fetch
 from swoop.spark.files import Folder
-from swoop.spark.folders import ResultFolder
 from swoop.spark.grid import Grid
+from swoop.spark.handle import MICROSECONDS, StreamHandle
 from swoop.spark.live_cells import LiveCells
 from swoop.spark.live_join import LiveJoin
-from swoop.spark.metrics import Metrics
 from swoop.spark.outputs import MemoryOutput, Outputs, Owner, claim, find_output, unclaim
 from swoop.spark.pieces import Backlog
-from swoop.spark.resuming import Parameters, Resuming, StreamStats, log
+from swoop.spark.resuming import Parameters, Resuming, log
 from swoop.spark.rows import (
     Names,
     check_k,
@@ -51,8 +45,6 @@ from swoop.spark.rows import (
 from swoop.spark.sessions import STATE_SETTINGS
 from swoop.spark.sizing import Machines, choose_cells
 from swoop.times import Window, find_lateness
-
-TENDING = 1.0  # seconds between two looks at results that wait to be final
 
 
 def topk_stream(
@@ -323,211 +315,3 @@ def _qualified(spark: SparkSession, path: str) -> str:
         path = Path(path).absolute().as_posix()
     where = jvm.org.apache.hadoop.fs.Path(path)
     return str(where.getFileSystem(hadoop).makeQualified(where).toString())
-
-
-def _plain(error: BaseException) -> BaseException:
-    """What a cell said, if Spark's error has one of Swoop's inside."""
-    found = re.search(r"swoop\.errors\.(\w+): (.*)", str(error))
-    kind = getattr(errors, found[1], None) if found else None
-    if found is None or kind is None:
-        return error
-    plain: BaseException = kind(found[2])
-    plain.__cause__ = error
-    return plain
-
-
-MICROSECONDS = 1_000_000  # in a second
-
-
-class StreamHandle:
-    """A live join that runs.
-
-    Attributes
-    ----------
-    query
-        Spark's own handle.
-    """
-
-    query: Any
-
-    def __init__(
-        self,
-        live: Resuming,
-        kept: Checkpoint,
-        memory: list[MemoryOutput],
-        files: list[ResultFolder],
-        temporary: str | None,
-        fetch: Callable[[DataFrame], pa.Table | Backlog],
-    ) -> None:
-        self._live, self._kept, self._memory, self._files, self._temporary = live, kept, memory, files, temporary
-        self._fetch = fetch
-        self._failure: BaseException | None = None
-        self._over, self._halted = threading.Event(), threading.Event()
-        self._turn = threading.Lock()  # for a batch, or for time that moves on without one
-        self._heard = clock.monotonic()  # when the last rows came
-        self._timer: threading.Thread | None = None
-        self._stopped = False
-        self._metrics = Metrics(lambda: self.stats, lambda: self.is_active)
-        self._server: Any = None
-
-    def _begin(self, query: Any, ends: bool, metrics_port: int | None, silence: float | None) -> None:
-        self.query = query
-        self._kept.note_query(str(query.id))
-        if silence is not None:
-            self._timer = threading.Thread(target=self._follow_clock, args=(silence,), name="swoop clock", daemon=True)
-            self._timer.start()
-        if metrics_port is not None:
-            self._server = self._metrics.serve(metrics_port)
-        threading.Thread(target=self._watch, args=(ends,), name="swoop stream", daemon=True).start()
-        threading.Thread(target=self._tend, name="swoop outputs", daemon=True).start()
-
-    def _take(self, frame: DataFrame, batch: int) -> None:
-        try:
-            started = clock.perf_counter()
-            with self._turn:
-                self._live.process(batch, self._fetch(frame), started)
-                if self.stats.batch_rows:
-                    self._heard = clock.monotonic()
-        except BaseException as error:
-            self._failure = error
-            raise
-
-    def _tend(self) -> None:
-        """While the stream runs, with or without rows: results become final in time, and a lost checkpoint ends the stream."""
-        while not self._over.wait(TENDING):
-            try:
-                if self._kept.lost:
-                    self._kept.check()
-                self._settle(force=False)
-            except Exception as error:
-                if self._kept.lost:
-                    self._failure = self._failure or error
-                    self.query.stop()
-                    return
-                log.warning("results could not be made final yet: %s", error)
-
-    def _settle(self, force: bool) -> None:
-        """Make results final whose batches Spark has committed: those that have waited long enough, or all."""
-        if force or any(files.is_due() for files in self._files):
-            self._kept.check()
-            step = State(self._kept.committed(), 0, ended=True).step
-            for files in self._files:
-                files.settle(step, force)
-
-    def _follow_clock(self, silence: float) -> None:
-        """Let time move on whenever no rows have come for so many seconds."""
-        while not self._halted.wait(silence / 10):
-            if not self._turn.acquire(blocking=False):  # a batch is being done
-                continue
-            try:
-                now = clock.monotonic()
-                if now - self._heard >= silence:
-                    cast(LiveJoin, self._live).idle(int((now - self._heard) * MICROSECONDS))
-                    self._heard = now
-            except BaseException as error:
-                self._failure = error
-                threading.Thread(target=self.query.stop, daemon=True).start()
-                return
-            finally:
-                self._turn.release()
-
-    def _watch(self, ends: bool) -> None:
-        """Wait for the end of the query; let what is held enter if the stream has ended too."""
-        try:
-            self.query.awaitTermination()
-            if ends and not self._stopped and self._is_drained():
-                self._live.end()
-        except BaseException as error:
-            self._failure = self._failure or _plain(error)
-        finally:
-            self._halted.set()
-            if self._timer is not None:
-                self._timer.join()
-            if self.failure is not None:
-                log.error("the stream has failed: %s", (str(self.failure).strip().splitlines() or [repr(self.failure)])[0])
-            try:
-                self._settle(force=True)
-            except Exception as error:
-                log.error("results of this run are not final yet, the next run makes them so: %s", error)
-            if self._server is not None:
-                self._server.shutdown()
-                self._server.server_close()
-            with suppress(OSError):
-                self._kept.release()
-            if self._temporary is not None:
-                shutil.rmtree(self._temporary, ignore_errors=True)
-            self._over.set()
-
-    def _is_drained(self) -> bool:
-        """Whether the query ended because there are no more rows, all of them in batches that Spark has committed.
-
-        A query that somebody has stopped ends in the same way, without an error; but it never came to look for rows in vain.
-        """
-        return bool(self.query._jsq.streamingQuery().noNewData()) and self._kept.committed() == self.stats.batch
-
-    def topk(self) -> TopK:
-        """The most similar pairs after the last batch, at most k, in the total order."""
-        return self._live.topk
-
-    def changes(self) -> Changes:
-        """Every change of the top-k since the last call. Only with ``changes="memory"``."""
-        if not self._memory:
-            raise InvalidArgument('changes are not kept in memory; start the stream with changes="memory"')
-        return Changes.joined(self._memory[0].take() or [self._live.no_changes()])
-
-    def explain(self, pair: Pair) -> Explanation:
-        """What the sets of a pair share and what only one of them has. Both must still be in the window."""
-        return self._live.explain(pair)
-
-    def texts(self, pair: Pair) -> tuple[str | None, str | None]:
-        """The texts of the newer and of the older set, if ``topk_stream`` was given ``text``; None where they are gone."""
-        return self._live.texts(pair)
-
-    def skyband(self) -> list[Step]:
-        """How similar a new pair must be to matter, over the time to come; see :meth:`swoop.TopKJoin.skyband`."""
-        return self._live.skyband()
-
-    @property
-    def stats(self) -> StreamStats:
-        """Figures after the last batch."""
-        return self._live.stats
-
-    @property
-    def is_active(self) -> bool:
-        """Whether the stream runs."""
-        return not self._over.is_set()
-
-    @property
-    def failure(self) -> BaseException | None:
-        """What made the stream fail, if something did."""
-        return None if self._stopped else self._failure
-
-    @property
-    def metrics_port(self) -> int | None:
-        """The port at which figures for Prometheus are served."""
-        return None if self._server is None else int(self._server.server_port)
-
-    def metrics(self) -> str:
-        """The figures in the text format of Prometheus."""
-        return self._metrics.text()
-
-    def stop(self) -> None:
-        """Stop the stream. A run with the same checkpoint goes on where it stopped."""
-        self._stopped = True
-        self.query.stop()
-        self._over.wait()
-
-    def await_termination(self, timeout: float | None = None) -> bool:
-        """Wait until the stream is over, at most ``timeout`` seconds; whether it is. Raises what made it fail."""
-        if timeout is not None and timeout < 0:
-            raise InvalidType(f"timeout must be a number of seconds, not {timeout!r}")
-        over = self._over.wait(timeout)
-        if over and self.failure is not None:
-            raise self.failure
-        return over
-
-    def __enter__(self) -> StreamHandle:
-        return self
-
-    def __exit__(self, *error: object) -> None:
-        self.stop()
