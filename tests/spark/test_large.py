@@ -16,6 +16,7 @@ import pyarrow as pa
 import pytest
 
 from swoop.similarity import find_similarity
+from swoop.spark.ahead import spans_of
 from swoop.spark.cell import Cell, CellState
 from swoop.spark.grid import Grid
 from swoop.spark.resuming import Parameters
@@ -91,7 +92,7 @@ def test_a_cell() -> None:
         sets = sets.append_column("group", pa.array([0] * rows.num_rows, pa.int32()))
         sets = sets.append_column("size", pa.array([TOKENS] * rows.num_rows))
         sets = sets.append_column("text", pa.array(["y" * 50_000] * rows.num_rows))
-        cell.step(sets, int(rows["time"][-1].as_py()), store)
+        cell.step(sets, spans_of(rows["time"], None), store)
     before, kept = peak(), [pair.arrivals for part in cell._parts for pair in part.join.topk()]
     state = cell.state
     del cell
