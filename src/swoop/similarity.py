@@ -17,6 +17,7 @@ from swoop.errors import IllBehavedSimilarity, InvalidArgument, InvalidType
 Function = Callable[[int, int, int], float]
 
 JACCARD, COSINE, DICE, OVERLAP, HAMMING, USER = range(6)
+LARGEST = 1e300  # similarity that can be asked for
 
 
 class Similarity:
@@ -153,8 +154,10 @@ def check_min_similarity(similarity: Similarity, value: float | None) -> float |
     """The given ``min_similarity`` as a number, if it makes sense."""
     if value is None:
         return None
-    if isinstance(value, bool) or not isinstance(value, int | float) or math.isnan(value):
+    if isinstance(value, bool) or not isinstance(value, int | float) or value != value:
         raise InvalidType(f"min_similarity must be a number or None, not {value!r}")
+    if abs(value) > LARGEST:
+        raise InvalidArgument(f"min_similarity must be a similarity, {LARGEST:g} at most in size, not {value!r:.60}")
     if similarity.kind in (JACCARD, COSINE, DICE) and not 0 <= value <= 1:
         raise InvalidArgument(f"min_similarity must be from 0 to 1 for {similarity.name}, not {value!r}")
     if similarity.kind == HAMMING and value > 0:

@@ -57,8 +57,19 @@ def test_an_array_that_cannot_grow_stays(large: int, monkeypatch: pytest.MonkeyP
     monkeypatch.setattr(memory, "extend", refuse)
     with pytest.raises(MemoryError):
         found._resize("ranks", 10_000_000)
-    found._ready()
+    found._repair()
     assert found._arrays["ranks"].tolist() == list(range(10))
+    assert is_pointed(found, "ranks")
+
+
+def test_an_array_that_somebody_looks_at_is_copied() -> None:
+    """Such as the traceback of an interruption, which a notebook keeps."""
+    found = arrays(0)
+    found._resize("ranks", 10)
+    look = found._arrays["ranks"]
+    look[:] = range(10)
+    found._resize("ranks", 10_000_000)
+    assert found._arrays["ranks"][:10].tolist() == look.tolist() == list(range(10))
     assert is_pointed(found, "ranks")
 
 
@@ -66,7 +77,7 @@ def test_what_is_noted_is_done_later() -> None:
     """Interrupted after it was noted: arrays, numbers and attributes change together, when it is gone on with."""
     found = arrays(1 << 40)
     found._noted = {"ranks": np.arange(5, dtype=np.int32)}, {"now": 7}, {"mark": "x"}
-    found._ready()
+    found._repair()
     assert is_pointed(found, "ranks")
     assert found._arrays["ranks"].size == 5
     assert found._state["now"] == 7

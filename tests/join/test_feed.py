@@ -9,11 +9,14 @@ import numpy as np
 import pytest
 
 import swoop
+from swoop import oracle
 from swoop.engine.feed import ENTER, EXPIRED, OUTRANKED
 from swoop.engine.state import CHANGE
+from swoop.engine.thresholds import Thresholds, use
 from swoop.errors import InternalError, InvalidTime
 from swoop.join.ids import Ids
 from swoop.join.results import Feed
+from swoop.oracle import Record
 
 
 class Changes:
@@ -121,3 +124,39 @@ def test_an_interrupted_arrival_is_known_to_all() -> None:
     assert list(join.topk()) == []
     with pytest.raises(InvalidTime):
         join.advance(99)
+
+
+@pytest.mark.parametrize("array", ["pending", "pairs", "pool"])
+@pytest.mark.parametrize("n", [1, 2])
+def test_interrupted_again_while_an_arrival_is_given_up(array: str, n: int) -> None:
+    """A second Ctrl-C comes before the first is dealt with; whatever comes next deals with both."""
+    chance = np.random.default_rng(3)
+    with use(Thresholds(sets=2, pool=1, pending=2, stock=1, pending_least=1)):
+        join = swoop.TopKJoin(k=3, window=20, track_changes=True)
+    engine = join._engine
+    left = [n]
+
+    def interrupt() -> None:
+        raise KeyboardInterrupt
+
+    def resize(name: str, size: int) -> None:
+        left[0] -= name == array
+        if left[0] == 0 and name == array:
+            engine._ready = interrupt
+            raise KeyboardInterrupt
+        type(engine)._resize(engine, name, size)
+
+    engine._resize = resize
+    arrived: list[Record] = []
+    for time in range(60):
+        record = Record(chance.integers(0, 9, 6).tolist(), time, time)
+        try:
+            join.insert(record.tokens, time, id=time)
+            arrived.append(record)
+        except KeyboardInterrupt:  # this set is not tried again
+            del engine._ready
+    assert len(arrived) == 59
+    assert list(join.changes()) == oracle.changes(
+        [Record(record.tokens, record.time, record.id) for record in arrived], k=3, window=20
+    )
+    join._check()

@@ -120,6 +120,8 @@ class _KernelCache(caching.FunctionCache):  # type: ignore[misc]
     def load_overload(self, signature: Any, target_context: Any) -> Any:
         try:
             found = super().load_overload(signature, target_context)
+        except MemoryError:
+            raise
         except Exception:  # a cache that cannot be read, whatever is in it, is as good as none
             found = None
             with suppress(OSError):

@@ -141,6 +141,8 @@ class Engine(Interning):
         state["tracking"] = settings.tracking
         state["seed"] = self._seed
         state["base"] = first
+        self._is_running = False  # a kernel, which may have stopped in the middle of an arrival
+        give_up(self._memory)  # loaded now: if it is needed, there may be no memory for that
         self._single: _Single | None = None
         self._batch_is_single = False
         self._spare_tokens = self._spare_bytes = 0  # room for tokens that is known to be there
@@ -172,6 +174,7 @@ class Engine(Interning):
 
     def _run(self, kernel: Callable[..., int], *arguments: int) -> None:
         """Call a kernel until it is done, giving it what it asks for."""
+        self._is_running = True
         try:
             while (code := kernel(self._memory, *arguments)) != st.DONE:
                 self._taken[_PATHS.get(code, "room of a baseline grown")] += 1
@@ -181,8 +184,15 @@ class Engine(Interning):
                 self._grow(code, int(self._state["needed"]))
         except BaseException:
             self._ready()
-            give_up(self._memory)
             raise
+        self._is_running = False
+
+    def _ready(self) -> None:
+        """Do what was interrupted, and give up the arrival that was. Interrupted itself, it can be done again."""
+        self._repair()
+        if self._is_running:
+            give_up(self._memory)
+            self._is_running = False
 
     def _grow(self, code: int, needed: int) -> None:
         if code == st.GROW_RING:

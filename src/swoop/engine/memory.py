@@ -1,7 +1,7 @@
 """The arrays of an engine, and how they are replaced: whatever interrupts that, kernels find whole arrays.
 
 Memory may run out, and Ctrl-C may come, between any two lines of Python. So everything that is to be changed together is noted
-first and then done; what was noted and not done is done before the next kernel runs (:meth:`Arrays._ready`). Where arrays grow
+first and then done; what was noted and not done is done before the next kernel runs (:meth:`Arrays._repair`). Where arrays grow
 one by one, the one that kernels look at for its size grows last.
 
 A large array is mapped memory, in huge pages: one of them is there sooner than the 512 small ones that it stands for. Linux
@@ -64,7 +64,7 @@ class Arrays:
         self.__dict__.update(attributes)
         self._noted = None
 
-    def _ready(self) -> None:
+    def _repair(self) -> None:
         """Do what was interrupted. Kernels run, and arrays are read, only after this."""
         if self._noted is not None:
             self._do_what_is_noted()
@@ -82,9 +82,7 @@ class Arrays:
             return
         mapping = getattr(array.base, "obj", None)
         if not isinstance(mapping, mmap.mmap):
-            new = self._zeros(size, dtype)
-            new.view(np.uint8)[: array.nbytes] = array.view(np.uint8)  # numpy would copy records field by field
-            self._replace(name, new)
+            self._copy(name, size)
             return
         self._extending = name, mapping, array.size
         try:
@@ -92,8 +90,16 @@ class Arrays:
             if size * dtype.itemsize > len(mapping):
                 extend(mapping, _whole_pages(size * dtype.itemsize))
             self._extending = name, mapping, size
+        except BufferError:  # somebody looks at it, such as the traceback of an interruption: it stays, and is copied
+            self._repair()
+            self._copy(name, size)
         finally:
-            self._ready()
+            self._repair()
+
+    def _copy(self, name: str, size: int) -> None:
+        array, new = self._arrays[name], self._zeros(size, st.ARRAYS[name])
+        new.view(np.uint8)[: array.nbytes] = array.view(np.uint8)  # numpy would copy records field by field
+        self._replace(name, new)
 
     def _zeros(self, size: int, dtype: np.dtype[Any]) -> np.ndarray:
         """A new array."""
@@ -111,7 +117,10 @@ def allocate(size: int, dtype: np.dtype[Any], large: int) -> np.ndarray:
     needed = size * dtype.itemsize
     if size == 0 or needed < large or sys.platform != "linux":
         return np.zeros(size, dtype)
-    mapping = mmap.mmap(-1, _whole_pages(needed), flags=mmap.MAP_PRIVATE | mmap.MAP_ANONYMOUS)
+    try:
+        mapping = mmap.mmap(-1, _whole_pages(needed), flags=mmap.MAP_PRIVATE | mmap.MAP_ANONYMOUS)
+    except OSError as error:
+        raise MemoryError(f"there is no memory for {needed:,} bytes") from error
     with suppress(OSError):  # the system has no huge pages
         mapping.madvise(mmap.MADV_HUGEPAGE)
     return np.frombuffer(mapping, dtype, size)
@@ -119,7 +128,10 @@ def allocate(size: int, dtype: np.dtype[Any], large: int) -> np.ndarray:
 
 def extend(mapping: mmap.mmap, size: int) -> None:
     """Make mapped memory longer."""
-    mapping.resize(size)
+    try:
+        mapping.resize(size)
+    except OSError as error:
+        raise MemoryError(f"there is no memory for {size:,} bytes") from error
 
 
 def _whole_pages(size: int) -> int:

@@ -175,9 +175,6 @@ class Feed:
 
     def changes(self, clock: Clock, similarity: Similarity, two_streams: bool) -> Changes:
         found = self.waiting()
-        if self._parts:
-            self._taken = self._parts[-1][0]
-            self._parts = []
         pair = found.pair_maker(clock, similarity, two_streams)
 
         def make(index: int) -> Change:
@@ -193,4 +190,8 @@ class Feed:
                 **found.columns(clock, similarity),
             }
 
-        return Changes(len(found), make, columns)
+        changes = Changes(len(found), make, columns)
+        if self._parts:
+            self._taken = self._parts[-1][0]
+            self._parts = []
+        return changes

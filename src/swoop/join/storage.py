@@ -10,6 +10,7 @@ import json
 import os
 import tempfile
 import zipfile
+from contextlib import suppress
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, TypeVar
 
@@ -22,7 +23,7 @@ from swoop.engine.tokens import Texts, Tokens
 from swoop.errors import InvalidFile
 from swoop.join.results import Rows
 from swoop.pairs import Id
-from swoop.similarity import BUILT_IN, Similarity
+from swoop.similarity import USER, Similarity
 from swoop.times import Window
 
 if TYPE_CHECKING:
@@ -48,7 +49,8 @@ def save(join: TopKJoin, path: str | os.PathLike[str]) -> None:
             archive.writestr(_CHANGES, _arrow(_changes_table(join)))
         os.replace(name, target)
     except BaseException:
-        os.unlink(name)
+        with suppress(FileNotFoundError):  # interrupted when it was in its place already
+            os.unlink(name)
         raise
 
 
@@ -60,7 +62,7 @@ def _settings(join: TopKJoin) -> dict[str, Any]:
         "k": join.k,
         "window": {"kind": join.window.kind, "length": join.window.length},
         "similarity": join.similarity.name,
-        "user_defined": join.similarity.name not in BUILT_IN,
+        "user_defined": join.similarity.kind == USER,
         "two_streams": join.two_streams,
         "min_similarity": join.min_similarity,
         "track_changes": join.track_changes,

@@ -32,6 +32,7 @@ def read_set(tokens: Any) -> list[Any]:
     kinds = set(map(type, found))
     if not kinds <= {int, str, bytes}:
         found = [_read_token(token) for token in found]
+        kinds = set(map(type, found))
     if len(found) > MAX_SET_SIZE:
         raise InvalidArgument(f"a set can have {MAX_SET_SIZE} tokens at most, not {len(found)}")
     if int in kinds or len(kinds) > 1:

@@ -23,7 +23,7 @@ import pyarrow.parquet as pq
 
 from swoop.errors import InvalidArgument
 from swoop.spark.files import Folder
-from swoop.spark.manifest import FINAL, MANIFEST, OF_BATCH, OPEN, FolderSettings, Manifest, Part, steps_of
+from swoop.spark.manifest import FINAL, MANIFEST, OF_BATCH, OPEN, FolderSettings, Manifest, Part, final_name, steps_of
 
 MERGED = 16  # open files of one level that become one of the next
 ROW_GROUP = 100_000  # rows
@@ -189,7 +189,7 @@ class ResultFolder:
             return manifest
         self._guard()
         first, last, now = parts[0].first, parts[-1].last, time.time()
-        self._folder.write(f"{first}_{last}_{int(now)}.parquet", _parquet(self._read(parts)))
+        self._folder.write(final_name(first, last, now), _parquet(self._read(parts)))
         self._drop_old(manifest.created, now)
         return replace(manifest, final=last, parts=())
 

@@ -73,6 +73,8 @@ def topk_history(
         history ends at the time of its last row; whoever is still there has ``leave`` null.
     """
     check_k(k)
+    if sets.isStreaming:
+        raise InvalidArgument("sets is a stream, and a history has an end; make it with spark.read, or use topk_stream")
     if slices is not None and slices < 1:
         raise InvalidArgument(f"slices must be at least 1, not {slices}")
     length = find_spark_window(window)

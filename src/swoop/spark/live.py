@@ -243,6 +243,11 @@ class TopKStream:
                 writer = writer.trigger(processingTime=trigger)
             with _settings(spark, settings):
                 query = writer.start()
+            try:
+                handle._begin(query, ends=available_now and flush, metrics_port=metrics_port, silence=silence)
+            except BaseException:
+                query.stop()
+                raise
         except BaseException:
             unclaim(list(outputs.values()))
             kept.abandon()
@@ -250,7 +255,6 @@ class TopKStream:
             if temporary is not None:
                 shutil.rmtree(temporary, ignore_errors=True)
             raise
-        handle._begin(query, ends=available_now and flush, metrics_port=metrics_port, silence=silence)
         return handle
 
     def _silence(self, idle: Any, available_now: bool) -> float | None:

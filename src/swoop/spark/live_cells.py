@@ -127,6 +127,7 @@ class LiveCells(Resuming):
         self._keep(replace(state, counters=counters, figures=_sum(figures)))
         nothing = pa.table({})
         self._put(before, [changes], nothing, nothing)
+        self._checkpoint.collect(self._state)  # its results are out: the next run goes on from here
         self._done(self.stats.batch_rows, started)
 
     def explain(self, pair: Pair) -> Explanation:

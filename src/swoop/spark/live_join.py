@@ -97,6 +97,7 @@ class LiveJoin(Resuming):
         assert before.highest is not None
         assert before.watermark is not None
         self._go_on(replace(before, ended=True, watermark=max(before.watermark, before.highest + 1)))
+        self._checkpoint.collect(self._state)  # its results are out: the next run goes on from here
 
     def idle(self, passed: int) -> None:
         """No rows have come while so many ticks passed by the clock: time moves on as if a row had come that is later by them.

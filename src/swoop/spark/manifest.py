@@ -17,7 +17,8 @@ FORMAT, VERSION = "swoop results", 1
 MANIFEST, OPEN = "_swoop.json", "_open"
 
 _STEP = r"(\d{12}(?:-idle-\d{6})?(?:-end)?)"
-FINAL = re.compile(rf"{_STEP}_{_STEP}_(\d+)\.parquet")  # first and last step, and when it was written
+_NAMED = r"(\d{12}(?:-0|-idle-\d{6}|-end|-idle-\d{6}-end))"  # a batch as such has -0, so that names are in the order of steps
+FINAL = re.compile(rf"{_NAMED}_{_NAMED}_(\d+)\.parquet")  # first and last step, and when it was written
 OF_BATCH = re.compile(rf"{_STEP}\.parquet")  # as earlier releases wrote them, one per batch
 _SIZE = re.compile(r"(\d+(?:\.\d+)?)\s*([kmgt]?)i?b?", re.IGNORECASE)
 
@@ -174,5 +175,18 @@ def result_files(path: str | os.PathLike[str]) -> list[str]:
 
 def steps_of(name: str) -> tuple[str, str]:
     """The first and the last step of a final file; nothing if it is none."""
-    found = FINAL.fullmatch(name) or OF_BATCH.fullmatch(name)
-    return (found[1], found[2] if found.re is FINAL else found[1]) if found else ("", "")
+    if found := FINAL.fullmatch(name):
+        return found[1].removesuffix("-0"), found[2].removesuffix("-0")
+    found = OF_BATCH.fullmatch(name)
+    return (found[1], found[1]) if found else ("", "")
+
+
+def final_name(first: str, last: str, written: float) -> str:
+    """What a final file with the results of these steps is called. Sorted by name, files are in the order of their results.
+
+    >>> sorted(final_name(step, step, 0) for step in ("000000000007-end", "000000000007", "000000000007-idle-000001"))
+    ['000000000007-0_000000000007-0_0.parquet', '000000000007-end_000000000007-end_0.parquet',
+     '000000000007-idle-000001_000000000007-idle-000001_0.parquet']
+    """
+    first, last = (f"{step}-0" if step.isdecimal() else step for step in (first, last))
+    return f"{first}_{last}_{int(written)}.parquet"

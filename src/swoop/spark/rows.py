@@ -173,7 +173,7 @@ def readable(column: Column, found: T.DataType) -> Column:
     if isinstance(found, T.ArrayType) and _has_strings(found):
         inner = found.elementType
         return F.transform(column, lambda element: readable(element, inner))
-    if isinstance(found, T.StructType) and _has_strings(found):
+    if isinstance(found, T.StructType) and _has_strings(found) and len({name.lower() for name in found.names}) == len(found):
         inside = F.struct(*(readable(column.getField(f.name), f.dataType).alias(f.name) for f in found))
         return F.when(column.isNotNull(), inside)
     return column
