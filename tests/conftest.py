@@ -11,6 +11,8 @@ settings.register_profile("default", deadline=None, suppress_health_check=[Healt
 settings.register_profile("ci", settings.get_profile("default"), derandomize=True)
 settings.load_profile("ci" if os.environ.get("CI") else "default")
 
+collect_ignore = [] if "SWOOP_LARGE" in os.environ else ["spark/test_large.py"]  # 8 GB: make large
+
 LONGEST = ("tests.test_exactness", "tests.spark.test_cluster", "tests.spark.test_kafka")
 
 

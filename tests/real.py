@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import random
+import tempfile
 from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
@@ -14,7 +15,12 @@ import pyarrow.parquet as pq
 import swoop
 from swoop import oracle
 from swoop.oracle import Record
+from swoop.similarity import find_similarity
+from swoop.spark.resuming import Parameters
+from swoop.times import find_window
 from tests.histories import SIMILARITIES
+from tests.spark import test_cells, test_live_join, test_slices
+from tests.spark.test_live_join import Row, Run
 
 ROWS = 4000
 KS = (1, 2, 10, 100, 1000)
@@ -66,4 +72,38 @@ def compare(rows: pa.Table, seed: int) -> int:
     small = piece.slice(0, 200)
     records = [Record(row["tokens"], row["time"]) for row in small.to_pylist()]
     assert changes(small, options, "swoop", endless(rng, [1, 60])) == oracle.changes(records, **options), (seed, options)
-    return 4 * len(whole) + len(records)
+    ticks = find_window(options["window"]).length
+    return 4 * len(whole) + len(records) + compare_on_spark(small, {**options, "window": ticks}, rng)
+
+
+def compare_on_spark(rows: pa.Table, asked: dict[str, Any], rng: random.Random) -> int:
+    """The same as a history in slices, live and in cells, all without Spark, against brute force. Times are ticks."""
+    times = rows["time"].cast(pa.int64()).to_pylist()
+    numbers: dict[str, int] = {}
+    tokens = [tuple(numbers.setdefault(token, len(numbers)) for token in row) for row in rows["tokens"].to_pylist()]
+    options = {**asked, "two_streams": False, "min_similarity": None}
+    records = [Record(row, time) for row, time in zip(tokens, times, strict=True)]
+    cuts = [*sorted({times[0], *rng.sample(times, 4)}), times[-1] + 1]
+    expected = test_slices.stays_of(records, **options)
+    assert test_slices.run_sliced(records, cuts, rng.randrange(1, 200), **options) == expected, (asked, cuts)
+    parameters = Parameters(
+        k=asked["k"],
+        window=find_window(asked["window"]),
+        similarity=find_similarity(asked["similarity"]),
+        two_streams=False,
+        min_similarity=None,
+        lateness=rng.choice([0, asked["window"] // 10]),
+        times="integer",
+    )
+    given = [Row(number, time, row) for number, (row, time) in enumerate(zip(tokens, times, strict=True))]
+    size = rng.choice([7, 40, 200])
+    case = Run([given[at : at + size] for at in range(0, len(given), size)], frozenset(), parameters)
+    for groups in (None, 2, 3):
+        with tempfile.TemporaryDirectory() as name:
+            folder = Path(name)
+            if groups is None:
+                live: Any = test_live_join.run_again(folder, case, lambda batch: rng.random() < 0.8)
+            else:
+                live = test_cells.run_cells(folder, case, groups, rng, dies=0.1)
+            test_live_join.check(folder, case, live)
+    return 4 * len(expected)

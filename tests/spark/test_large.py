@@ -5,7 +5,6 @@ Takes some minutes and 8 GB, so only where it is asked for: ``make large``.
 
 from __future__ import annotations
 
-import os
 import resource
 from collections.abc import Iterator
 from pathlib import Path
@@ -13,7 +12,6 @@ from typing import Any
 
 import numpy as np
 import pyarrow as pa
-import pytest
 
 from swoop.similarity import find_similarity
 from swoop.spark.ahead import spans_of
@@ -22,8 +20,6 @@ from swoop.spark.grid import Grid
 from swoop.spark.resuming import Parameters
 from swoop.times import find_window
 from tests.spark.test_live_join import start
-
-pytestmark = pytest.mark.skipif("SWOOP_LARGE" not in os.environ, reason="takes 8 GB; SWOOP_LARGE=1 runs it")
 
 BATCHES, ROWS, TOKENS, LENGTH = 24, 2000, 50, 1000  # 2.4 GB
 PARAMETERS = Parameters(10, find_window(10**6), find_similarity("jaccard"), False, None, 5, "integer", tokens="array<string>")
