@@ -1,6 +1,6 @@
 """Random trials for as long as one likes: ``python -m tests.soak --minutes 10``. Every difference is told with its seed.
 
-The seeds go on where the last run of the same ``--seed`` would be, so another ``--seed`` tries other streams.
+The same ``--seed`` tries the same streams again, another one tries others.
 """
 
 from __future__ import annotations
