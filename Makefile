@@ -14,7 +14,7 @@ test: lint
 
 # Random trials against brute force, for as long as one likes; SOAK=--help for all there is.
 soak: $(READY)
-	$(BIN)/python -m tests.soak $(SOAK)
+	$(BIN)/python -m tests.support.soak $(SOAK)
 
 # Windows of more than 2 GiB; needs 8 GB of memory.
 large: $(READY)

@@ -188,7 +188,7 @@ def test_tokens(tokens: Any, error: type[Exception], message: str) -> None:
 
 
 def test_a_set_that_is_too_large(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr("swoop.join.tokens.MAX_SET_SIZE", 3)
+    monkeypatch.setattr("swoop.join.sets.MAX_SET_SIZE", 3)
     monkeypatch.setattr("swoop.join.columns.MAX_SET_SIZE", 3)
     join = filled()
     refuses(join, InvalidArgument, "a set can have 3 tokens at most, not 4", lambda: join.insert([1, 2, 3, 4], 3))

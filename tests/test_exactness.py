@@ -14,7 +14,7 @@ import swoop
 from swoop import oracle
 from swoop.engine.thresholds import use
 from swoop.oracle import Record
-from tests.histories import SIMILARITIES, TOKEN_TYPES, History, histories, insert, limits, replay, thresholds, windows
+from tests.support.histories import SIMILARITIES, TOKEN_TYPES, History, histories, insert, limits, replay, thresholds, windows
 
 
 @settings(max_examples=600)

@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import math
+import random
+from functools import partial
 from typing import Any
 
 import pytest
@@ -12,7 +14,7 @@ import swoop
 from swoop import oracle
 from swoop.errors import IllBehavedSimilarity, InvalidArgument, InvalidType
 from swoop.similarity import BUILT_IN
-from tests.histories import History, histories, insert
+from tests.support.histories import History, histories, insert
 
 
 def tversky(len_r: int, len_s: int, overlap: int) -> float:
@@ -91,3 +93,16 @@ def test_a_threshold_is_inclusive(name: str) -> None:
                 assert below < key
                 assert similarity.shown(math.nextafter(below, math.inf)) >= shown
     assert BUILT_IN["cosine"].largest_key_below(0.0) == -math.inf
+
+
+@pytest.mark.parametrize("name", BUILT_IN)
+def test_ranks_are_those_of_the_oracle(name: str) -> None:
+    """Equal where the oracle's are equal, and in the same order, also where doubles are not told apart."""
+    similarity, rng = BUILT_IN[name], random.Random(5)
+    triples = [(r, s, o) for r in range(1, 9) for s in range(1, 9) for o in range(1, min(r, s) + 1)]
+    sizes = [2**25 - 1 - rng.randrange(40) for _ in range(60)]
+    triples += [(r, s, min(r, s) - rng.randrange(3)) for r, s in zip(sizes, reversed(sizes), strict=True)]
+    mine, judged = ([rank(*triple) for triple in triples] for rank in (similarity.rank, partial(oracle.rank, similarity)))
+    for a in range(len(triples)):
+        for b in range(a):
+            assert (mine[a] < mine[b], mine[a] == mine[b]) == (judged[a] < judged[b], judged[a] == judged[b])

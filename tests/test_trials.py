@@ -10,10 +10,10 @@ from typing import Any
 
 import pytest
 
-from tests.faults import Fault, failing_allocations, interrupted_lines
-from tests.rare import PATHS, report
-from tests.spark.trials import in_cells, live, sliced
-from tests.trials import WAYS, Trial, run, run_interrupted
+from tests.support.faults import Fault, failing_allocations, interrupted_lines
+from tests.support.live_trials import in_cells, live, sliced
+from tests.support.rare import PATHS, report
+from tests.support.trials import WAYS, Trial, run, run_interrupted
 
 
 def test_every_way_gives_every_change(record_property: Any) -> None:
@@ -55,7 +55,7 @@ def test_interrupted_at_any_line() -> None:
 def test_no_access_outside_of_an_array() -> None:
     """In a process whose arrays end where memory ends, and are gone when they are freed."""
     done = subprocess.run(
-        [sys.executable, "-m", "tests.soak", "--trials", "40", "--guarded", "--ways", "process,interrupted"],
+        [sys.executable, "-m", "tests.support.soak", "--trials", "40", "--guarded", "--ways", "process,interrupted"],
         capture_output=True,
         text=True,
         timeout=600,

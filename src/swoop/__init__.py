@@ -18,9 +18,9 @@ from swoop.times import last
 if TYPE_CHECKING:
     from swoop import oracle
     from swoop.join.topk_join import Stats, TopKJoin
-    from swoop.pairs import Change, Changes, Explanation, Pair, Step, TopK
+    from swoop.join.warmup import warmup
+    from swoop.results import Change, Changes, Explanation, Pair, Step, TopK
     from swoop.similarity import Similarity
-    from swoop.warming import warmup
 
 try:
     __version__ = version("swoop-join")
@@ -28,16 +28,16 @@ except PackageNotFoundError:  # run from the source tree
     __version__ = "0"
 
 _HOMES = {
-    "Change": "swoop.pairs",
-    "Changes": "swoop.pairs",
-    "Explanation": "swoop.pairs",
-    "Pair": "swoop.pairs",
+    "Change": "swoop.results",
+    "Changes": "swoop.results",
+    "Explanation": "swoop.results",
+    "Pair": "swoop.results",
     "Similarity": "swoop.similarity",
     "Stats": "swoop.join.topk_join",
-    "Step": "swoop.pairs",
-    "TopK": "swoop.pairs",
+    "Step": "swoop.results",
+    "TopK": "swoop.results",
     "TopKJoin": "swoop.join.topk_join",
-    "warmup": "swoop.warming",
+    "warmup": "swoop.join.warmup",
 }
 
 __all__ = [

@@ -16,7 +16,7 @@ from swoop.times import EPOCH, EPOCH_UTC, Time
 if TYPE_CHECKING:
     import altair
 
-    from swoop.pairs import Change, Explanation, Pair, Step
+    from swoop.results import Change, Explanation, Pair, Step
 
     Chart = altair.Chart | altair.LayerChart
 

@@ -17,7 +17,7 @@ from dataclasses import dataclass
 from fractions import Fraction
 from typing import Any
 
-from swoop.pairs import Change, Id, Kind, Pair, Stream, Token
+from swoop.results import Change, Id, Kind, Pair, Stream, Token
 from swoop.similarity import COSINE, DICE, HAMMING, JACCARD, OVERLAP, Similarity, find_similarity
 from swoop.times import Clock, Time, find_window
 

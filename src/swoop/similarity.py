@@ -9,6 +9,7 @@ import math
 import random
 from collections.abc import Callable, Iterator
 from difflib import get_close_matches
+from fractions import Fraction
 from functools import cached_property
 from typing import Any
 
@@ -91,6 +92,10 @@ class Similarity:
         """What the compiled function gives."""
         return float(self._compiled.ctypes(len_r, len_s, overlap))
 
+    def rank(self, len_r: int, len_s: int, overlap: int) -> Fraction | float:
+        """A number that ranks exactly: where two pairs differ, it does. Sets have fewer than 2**25 tokens."""
+        return self(len_r, len_s, overlap)
+
     def shown(self, key: float) -> float:
         """The similarity that belongs to a ranking key."""
         return key
@@ -112,7 +117,10 @@ class _BuiltIn(Similarity):
 
 
 class _Cosine(_BuiltIn):
-    """Ranked by its square, which is a fraction."""
+    """Ranked by its square, which is a fraction: doubles do not tell all of them apart."""
+
+    def rank(self, len_r: int, len_s: int, overlap: int) -> Fraction | float:
+        return Fraction(overlap * overlap, len_r * len_s)
 
     def shown(self, key: float) -> float:
         return math.sqrt(key)

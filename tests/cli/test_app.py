@@ -74,7 +74,7 @@ def test_doctor(monkeypatch: pytest.MonkeyPatch) -> None:
 
 
 def test_bench_passes_on(monkeypatch: pytest.MonkeyPatch) -> None:
-    from swoop.bench import __main__ as bench
+    from swoop.paper import __main__ as bench
 
     seen: list[list[str]] = []
     monkeypatch.setattr(bench, "main", seen.append)

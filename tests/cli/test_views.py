@@ -11,7 +11,7 @@ import pytest
 from rich.console import Console
 
 from swoop.cli.views import picture
-from swoop.pairs import Pair
+from swoop.results import Pair
 
 NOON = dt.datetime(2024, 5, 1, 12, 0, 0, 250_000, dt.UTC)
 TEXT = "does anyone else find the tram to Lima slow, and now I want ramen, ask the cat, it was a noisy idea"

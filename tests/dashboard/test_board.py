@@ -19,9 +19,9 @@ from swoop.dashboard.board import DIFFERENCES, PENDING
 from swoop.dashboard.differences import applied, difference, merged
 from swoop.dashboard.wire import STEPS, key_of, stairs
 from swoop.errors import NotInWindow
-from swoop.pairs import Change, Step
-from tests.dashboard.posts import Posts
-from tests.dashboard.still import Still, pair
+from swoop.results import Change, Step
+from tests.support.posts import Posts
+from tests.support.still import Still, pair
 
 
 class Clock:

@@ -10,7 +10,7 @@ from playwright.sync_api import Browser, expect
 from playwright.sync_api import Page as Tab
 
 from swoop.dashboard import Page, serve
-from tests.dashboard.posts import Posts
+from tests.support.posts import Posts
 
 HOSTILE = (
     "<script>alert(1)</script> <img src=x onerror=alert(2)> \u202egnorw si siht\u202c &amp; {{7*7}} "

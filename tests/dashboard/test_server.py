@@ -17,7 +17,7 @@ from swoop.dashboard import Page, app, bundle, serve
 from swoop.dashboard.app import INTERVAL
 from swoop.dashboard.differences import applied
 from swoop.errors import InvalidArgument
-from tests.dashboard.posts import Posts
+from tests.support.posts import Posts
 
 
 @pytest.fixture(scope="module")

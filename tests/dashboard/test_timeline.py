@@ -6,8 +6,8 @@ import datetime as dt
 from types import SimpleNamespace
 
 from swoop.dashboard import Board
-from swoop.pairs import Change
-from tests.dashboard.still import Still, pair
+from swoop.results import Change
+from tests.support.still import Still, pair
 
 
 def test_stays_from_changes_are_exact_and_idempotent() -> None:

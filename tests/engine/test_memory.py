@@ -9,8 +9,8 @@ import pytest
 
 import swoop
 from swoop.engine import memory, thresholds
+from swoop.engine.layout import ARRAYS
 from swoop.engine.memory import Arrays
-from swoop.engine.state import ARRAYS
 from swoop.engine.thresholds import Thresholds
 
 

@@ -12,8 +12,8 @@ from hypothesis import strategies as st
 
 import swoop
 from swoop.engine import rank as rk
-from swoop.engine._jit import kernel
-from swoop.engine.state import STATE, state_of
+from swoop.engine.compile import kernel
+from swoop.engine.layout import STATE, state_of
 from swoop.similarity import BUILT_IN, COSINE, DICE, JACCARD, USER
 
 

@@ -15,7 +15,7 @@ from swoop.engine import thresholds
 from swoop.engine.thresholds import Thresholds
 from swoop.engine.tokens import Tokens
 from swoop.engine.vocabulary import hash_integer
-from tests.histories import insert
+from tests.support.histories import insert
 
 
 @pytest.fixture(params=[1, 4, 64])

@@ -11,11 +11,11 @@ import pytest
 import swoop
 from swoop import oracle
 from swoop.engine.feed import ENTER, EXPIRED, OUTRANKED
-from swoop.engine.state import CHANGE
+from swoop.engine.layout import CHANGE
 from swoop.engine.thresholds import Thresholds, use
 from swoop.errors import InternalError, InvalidTime
+from swoop.join.feed import Feed
 from swoop.join.ids import Ids
-from swoop.join.results import Feed
 from swoop.oracle import Record
 
 

@@ -6,7 +6,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from swoop import oracle
-from tests.histories import History, histories
+from tests.support.histories import History, histories
 
 
 @settings(max_examples=60, deadline=None)

@@ -17,17 +17,17 @@ from pyspark.serializers import CloudPickleSerializer
 
 from swoop.errors import InvalidArgument, InvalidFile, NotInWindow
 from swoop.join.topk_join import TopKJoin
-from swoop.pairs import Pair
+from swoop.live import chunks
+from swoop.live.cell import Cell, CellState
+from swoop.live.checkpoint import Checkpoint
+from swoop.live.grid import Grid
+from swoop.live.live_cells import LiveCells
+from swoop.live.outputs import FolderOutput
+from swoop.results import Pair
 from swoop.spark import cells as cells_module
-from swoop.spark import chunks
-from swoop.spark.cell import Cell, CellState
 from swoop.spark.cells import Cells, Layout, _said, packed
-from swoop.spark.checkpoint import Checkpoint
-from swoop.spark.grid import Grid
-from swoop.spark.live_cells import LiveCells
-from swoop.spark.outputs import FolderOutput
 from swoop.times import find_window
-from tests.spark.test_live_join import (  # noqa: F401
+from tests.live.test_live_join import (  # noqa: F401
     PARAMETERS,
     Row,
     Run,

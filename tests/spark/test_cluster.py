@@ -16,11 +16,11 @@ import pyspark
 import pytest
 from pyspark.sql import SparkSession
 
+from swoop.live.manifest import result_files
 from swoop.spark.java import find_java
-from swoop.spark.manifest import result_files
-from tests.spark import cluster_driver, cluster_history
-from tests.spark.faulty_cluster import FaultyCluster
-from tests.spark.test_live import posts, read_rows, write_files
+from tests.spark.test_stream import posts, read_rows, write_files
+from tests.support import cluster_driver, cluster_history
+from tests.support.faulty_cluster import FaultyCluster
 
 ROOT = Path(__file__).parents[2]
 BATCHES = 16
@@ -61,7 +61,7 @@ class Driver:
 
     def __init__(self, cluster: FaultyCluster, folder: Path, *command: str) -> None:
         self.folder, self.log = folder, folder / f"driver{len(list(folder.glob('driver*')))}.log"
-        command = command or (sys.executable, "-m", "tests.spark.cluster_driver", cluster.master, str(folder), "3")
+        command = command or (sys.executable, "-m", "tests.support.cluster_driver", cluster.master, str(folder), "3")
         environment = {**os.environ, "PYSPARK_PYTHON": sys.executable, "JAVA_HOME": find_java(), "SPARK_LOCAL_IP": "127.0.0.1"}
         with self.log.open("wb") as log:
             self.process = subprocess.Popen(command, cwd=ROOT, env=environment, stdout=subprocess.PIPE, stderr=log)

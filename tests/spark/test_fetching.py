@@ -12,10 +12,10 @@ from hypothesis import strategies as st
 from pyspark.sql import SparkSession
 
 from swoop.errors import InvalidArgument
+from swoop.live.pieces import Backlog
 from swoop.spark import fetching, timestamps, topk_stream, words
 from swoop.spark.fetching import _borders, fetch
-from swoop.spark.pieces import Backlog
-from tests.spark.test_live import posts, read_rows, read_stream, write_files
+from tests.spark.test_stream import posts, read_rows, read_stream, write_files
 
 
 @given(st.lists(st.integers(0, 20)), st.integers(1, 10))
@@ -52,7 +52,7 @@ def test_a_backlog_gives_what_small_batches_give(spark: SparkSession, tmp_path: 
 
         return Backlog(found.times, count())
 
-    monkeypatch.setattr("swoop.spark.live.fetch", counted)
+    monkeypatch.setattr("swoop.spark.stream.fetch", counted)
     results = []
     for piece_rows in (fetching.PIECE_ROWS, 40):
         folder = tmp_path / str(piece_rows)

@@ -16,15 +16,15 @@ from pyspark.sql import SparkSession
 
 from swoop import oracle
 from swoop.errors import InvalidData
+from swoop.live.ahead import REASON
+from swoop.live.manifest import result_files
 from swoop.oracle import Record
 from swoop.spark import explain, rejected, rows, topk_history, topk_stream, transitions
-from swoop.spark.ahead import REASON
 from swoop.spark.history import _Extent
-from swoop.spark.manifest import result_files
 from swoop.times import FIRST_DATETIME, LATEST, find_window
-from tests.spark.hostile import MOST, NAMES, READ, HostileRow, as_given, bad_rows, good_rows, write
-from tests.spark.test_live_join import PARAMETERS, Row, folder, start, table  # noqa: F401
+from tests.live.test_live_join import PARAMETERS, Row, folder, start, table  # noqa: F401
 from tests.spark.test_slices import stays_of
+from tests.support.hostile import MOST, NAMES, READ, HostileRow, as_given, bad_rows, good_rows, write
 
 COLUMNS: dict[str, Any] = {name: NAMES[name] for name in ("id", "time", "tokens", "stream")}
 

@@ -9,10 +9,10 @@ from pathlib import Path
 import swoop
 from swoop import oracle
 from swoop.oracle import Record
-from tests.spark.kafka_broker import Broker, connector_jars, consume, produce
-from tests.spark.kafka_driver import HALF
-from tests.spark.processes import drive
-from tests.spark.test_live import posts
+from tests.spark.test_stream import posts
+from tests.support.kafka_broker import Broker, connector_jars, consume, produce
+from tests.support.kafka_driver import HALF
+from tests.support.processes import drive
 
 
 def test_from_topic_to_topic(tmp_path: Path) -> None:
@@ -29,11 +29,11 @@ def test_from_topic_to_topic(tmp_path: Path) -> None:
     with Broker() as broker:
         produce(broker.servers, "posts", [*lines[:100], "{this is no post", *lines[100:]])
         arguments = (broker.servers, str(tmp_path / "checkpoint"))
-        killed = drive("tests.spark.kafka_driver", *arguments, HALF, "0")
+        killed = drive("tests.support.kafka_driver", *arguments, HALF, "0")
         assert killed.returncode == -9, killed.stderr[-2000:]
-        killed = drive("tests.spark.kafka_driver", *arguments, "before the commit", "3")
+        killed = drive("tests.support.kafka_driver", *arguments, "before the commit", "3")
         assert killed.returncode == -9, killed.stderr[-2000:]
-        ended = drive("tests.spark.kafka_driver", *arguments)
+        ended = drive("tests.support.kafka_driver", *arguments)
         assert ended.returncode == 0, ended.stderr[-2000:]
         found = consume(broker.servers, "changes")
         rejected = consume(broker.servers, "rejected")

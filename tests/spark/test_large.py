@@ -13,13 +13,13 @@ from typing import Any
 import numpy as np
 import pyarrow as pa
 
+from swoop.live.ahead import spans_of
+from swoop.live.base import Parameters
+from swoop.live.cell import Cell, CellState
+from swoop.live.grid import Grid
 from swoop.similarity import find_similarity
-from swoop.spark.ahead import spans_of
-from swoop.spark.cell import Cell, CellState
-from swoop.spark.grid import Grid
-from swoop.spark.resuming import Parameters
 from swoop.times import find_window
-from tests.spark.test_live_join import start
+from tests.live.test_live_join import start
 
 BATCHES, ROWS, TOKENS, LENGTH = 24, 2000, 50, 1000  # 2.4 GB
 PARAMETERS = Parameters(10, find_window(10**6), find_similarity("jaccard"), False, None, 5, "integer", tokens="array<string>")

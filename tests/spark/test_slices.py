@@ -12,7 +12,7 @@ from hypothesis import strategies as st
 from swoop import oracle
 from swoop.oracle import Record
 from swoop.spark.slices import SEGMENT, replay_slice
-from tests.histories import SIMILARITIES, records, thresholds
+from tests.support.histories import SIMILARITIES, records, thresholds
 
 Stay = tuple[Any, ...]
 

@@ -15,9 +15,9 @@ from hypothesis import strategies as st
 from pyspark.sql import SparkSession
 
 from swoop import oracle
+from swoop.live.base import ordered
 from swoop.oracle import Record
 from swoop.spark import topk_history, topk_stream
-from swoop.spark.resuming import ordered
 from tests.spark.test_slices import stays_of
 
 SCHEMA = "id long, time long, tokens array<string>, stream string"

@@ -360,6 +360,6 @@ def bench(context: typer.Context) -> None:
         swoop bench --stream dblp=dblp.xml.gz
         swoop bench performance --sets 20000 --spark-rows 0 --out performance.md
     """
-    from swoop.bench.__main__ import main
+    from swoop.paper.__main__ import main
 
     main(context.args)

@@ -16,7 +16,7 @@ from rich.live import Live
 
 from swoop.cli.console import printable, results, say, shown_similarity
 from swoop.cli.progress import Steps
-from swoop.cli.sparks import spark_session
+from swoop.cli.session import spark_session
 from swoop.cli.stream import STOPPING, begin_to_stop, interruptible, served
 from swoop.cli.views import picture, sides
 from swoop.demo.feed import Feed, write_posts
@@ -24,7 +24,7 @@ from swoop.demo.feed import Feed, write_posts
 if TYPE_CHECKING:
     from pyspark.sql import SparkSession
 
-    from swoop.pairs import Changes
+    from swoop.results import Changes
     from swoop.spark import StreamHandle
 
 K = 8
@@ -46,8 +46,8 @@ def demo(seconds: float | None, port: int | None, report: Path) -> int:
 
 def _demo(seconds: float | None, port: int | None, report: Path, folder: Path, closing: ExitStack) -> int:
     from swoop.demo.report import ready_to_draw, write_report
-    from swoop.pairs import Changes
-    from swoop.warming import warmup
+    from swoop.join.warmup import warmup
+    from swoop.results import Changes
 
     say(f"Swoop keeps the {K} most similar pairs of posts of the last {WINDOW} of a stream, exactly.")
     steps = closing.enter_context(Steps())

@@ -124,10 +124,10 @@ def _purpose(extra: str) -> str:
 
 
 def _numba_cache(warm: bool) -> Finding:
-    from swoop.engine import _jit
+    from swoop.engine import compile as _jit
 
     if warm:
-        from swoop.warming import warmup
+        from swoop.join.warmup import warmup
 
         warmup(quiet=True)
     folder = Path(_jit._cache_directory(str(Path(_jit.__file__))))
@@ -160,7 +160,7 @@ def _java() -> Finding:
 
 
 def _spark() -> Finding:
-    from swoop.cli.sparks import spark_session
+    from swoop.cli.session import spark_session
 
     began = time.monotonic()
     try:

@@ -14,8 +14,8 @@ from swoop.cli.inputs import Source
 from swoop.cli.progress import Steps
 from swoop.cli.records import find_records
 from swoop.cli.render import NEWER, OLDER, Side, side_by_side
+from swoop.cli.session import spark_session
 from swoop.cli.sets import Reading, kind_of, learn, prepare
-from swoop.cli.sparks import spark_session
 from swoop.similarity import BUILT_IN
 from swoop.times import find_window
 

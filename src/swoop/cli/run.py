@@ -14,8 +14,8 @@ from swoop.cli.output import check_out, write
 from swoop.cli.progress import Steps
 from swoop.cli.records import find_records
 from swoop.cli.render import Found, Pairs, Side
+from swoop.cli.session import spark_session
 from swoop.cli.sets import Reading, learn, prepare
-from swoop.cli.sparks import spark_session
 from swoop.similarity import check_min_similarity, find_similarity
 from swoop.times import find_window
 

@@ -16,8 +16,8 @@ from swoop.cli.console import ORANGE, say
 from swoop.cli.guard import INTERRUPTED, WrongUsage
 from swoop.cli.progress import Steps
 from swoop.cli.run import Question
+from swoop.cli.session import spark_session
 from swoop.cli.sets import Reading, learn, prepare
-from swoop.cli.sparks import spark_session
 from swoop.cli.streams import FolderStream, TopicStream, is_topic, settings_for
 from swoop.cli.views import View, find_view
 from swoop.times import MICROSECOND, Window, find_lateness, find_window
@@ -92,7 +92,7 @@ class Setting:
         return {holds: to if to is None or is_topic(to) else folder(to, **how) for holds, to in found.items()}  # type: ignore[arg-type]
 
     def _check_batch_size(self, size: str) -> None:
-        from swoop.spark.manifest import find_size
+        from swoop.live.manifest import find_size
 
         if not is_topic(self.source):
             find_size(size)

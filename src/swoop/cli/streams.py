@@ -60,7 +60,7 @@ class FolderStream:
 
     def rows(self, spark: SparkSession, sample: DataFrame, most: str | None = None) -> DataFrame:
         """The stream, with files of so many bytes in a batch at most, but for a single file that is larger."""
-        from swoop.spark.manifest import find_size
+        from swoop.live.manifest import find_size
 
         reader = spark.readStream.format(self.source.format).options(**self.source.options).schema(sample.schema)
         return reader.option("maxBytesPerTrigger", find_size(most or BYTES)).load(self.folder)
@@ -76,7 +76,7 @@ class TopicStream:
 
     @classmethod
     def find(cls, address: str, begin: str) -> TopicStream:
-        from swoop.spark.outputs import find_topic
+        from swoop.spark.topics import find_topic
 
         try:
             servers, topic = find_topic(address)

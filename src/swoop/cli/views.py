@@ -25,7 +25,7 @@ from swoop.cli.console import (
 from swoop.cli.render import Line, Side, both_sides, cut
 
 if TYPE_CHECKING:
-    from swoop.pairs import Change, Pair
+    from swoop.results import Change, Pair
     from swoop.spark import StreamHandle
 
 LONGEST = 60  # characters of a text in a line

@@ -15,7 +15,7 @@ from swoop.dashboard.reading import Reader
 from swoop.dashboard.timeline import Timeline
 from swoop.dashboard.wire import clipped, facts_of, key_of, shown_id, shown_tokens
 from swoop.errors import NotInWindow
-from swoop.pairs import Change, Explanation, Pair, Step
+from swoop.results import Change, Explanation, Pair, Step
 
 PENDING = 20_000  # changes that wait for the next refresh; older ones are dropped
 DIFFERENCES = 240  # a minute of them

@@ -13,7 +13,7 @@ from swoop.dashboard.differences import State
 from swoop.dashboard.timeline import Timeline
 from swoop.dashboard.wire import clipped, facts_of, key_of, shown_time, shown_tokens, stairs
 from swoop.errors import NotInWindow
-from swoop.pairs import Explanation, Pair
+from swoop.results import Explanation, Pair
 from swoop.times import Time
 
 if TYPE_CHECKING:

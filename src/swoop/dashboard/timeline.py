@@ -8,7 +8,7 @@ from dataclasses import dataclass
 from typing import Any
 
 from swoop.dashboard.wire import facts_of, key_of, shown_time
-from swoop.pairs import Change, Pair
+from swoop.results import Change, Pair
 from swoop.times import Time
 
 

@@ -8,7 +8,7 @@ from collections.abc import Iterable, Sequence
 from hashlib import blake2s
 from typing import Any
 
-from swoop.pairs import Explanation, Id, Pair, Step, Token
+from swoop.results import Explanation, Id, Pair, Step, Token
 from swoop.times import Time
 
 SAFE = 2**53 - 1  # the largest integer that JavaScript's numbers hold exactly

@@ -8,7 +8,7 @@ import re
 from collections.abc import Sequence
 from pathlib import Path
 
-from swoop.pairs import Changes, Pair
+from swoop.results import Changes, Pair
 
 _WORD = re.compile(r"\w+")
 

@@ -7,7 +7,6 @@ from __future__ import annotations
 
 from typing import Any
 
-from swoop.engine._jit import apart, int64, jit, kernel, part, pick, prefetch, stay_apart, uint64
 from swoop.engine.candidates import (
     Probe,
     find_candidates,
@@ -16,10 +15,11 @@ from swoop.engine.candidates import (
     scan_lists,
     signature_bit,
 )
+from swoop.engine.compile import apart, int64, jit, kernel, part, pick, prefetch, stay_apart, uint64
 from swoop.engine.feed import changes_top, describe, ending_next, note_arrival, note_entering, note_expiry
 from swoop.engine.floor import complete, have_enough, lacks_pairs, part_of_completion, raise_floor
 from swoop.engine.index import Index, append_to_list, index_of, list_of, rebase_lists, take_back
-from swoop.engine.state import (
+from swoop.engine.layout import (
     DONE,
     ENTER,
     EXPIRE,

@@ -18,7 +18,7 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
-from swoop.engine._jit import apart, array_at, count_ones, int64, jit, stay_apart, uint64
+from swoop.engine.compile import apart, array_at, count_ones, int64, jit, stay_apart, uint64
 from swoop.engine.index import Index, index_of, list_of
 from swoop.engine.rank import (
     ANY_SIZE,

@@ -14,7 +14,7 @@ from typing import Any
 
 import numpy as np
 
-from swoop.engine import state as st
+from swoop.engine import layout as st
 from swoop.engine.arrival import advance, give_up, insert_sets, read_top, rebase, settle_stock
 from swoop.engine.candidates import SIZES_KNOWN
 from swoop.engine.index import SIZES
@@ -496,3 +496,8 @@ def _outlook(settings: Settings) -> int:
     if not settings.floor:
         return -1
     return settings.duration // 2 if settings.k < 100 else settings.duration * 3 // 10
+
+
+def make_engine(name: str, settings: Settings) -> Engine:
+    """The engine of ``"swoop"`` or of ``"swoop-minimal"``, which does without a floor."""
+    return Engine(replace(settings, floor=name == "swoop"))

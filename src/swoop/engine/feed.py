@@ -10,8 +10,8 @@ from __future__ import annotations
 
 from typing import Any
 
-from swoop.engine._jit import array_at, int64, jit
-from swoop.engine.state import CHANGE
+from swoop.engine.compile import array_at, int64, jit
+from swoop.engine.layout import CHANGE
 from swoop.engine.stock import Stock, ending_before, precedes
 from swoop.engine.window import Window, place
 

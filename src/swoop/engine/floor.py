@@ -23,7 +23,6 @@ from typing import Any
 
 import numpy as np
 
-from swoop.engine._jit import apart, int64, jit, prefetch, stay_apart, uint64
 from swoop.engine.candidates import (
     Probe,
     forget,
@@ -34,10 +33,11 @@ from swoop.engine.candidates import (
     unmark_tokens,
     visit_list,
 )
+from swoop.engine.compile import apart, int64, jit, prefetch, stay_apart, uint64
 from swoop.engine.index import Index, index_of, list_of
+from swoop.engine.layout import DONE, GROW_SPARE, GROW_SPARE_PENDING
 from swoop.engine.rank import key, min_overlap, remainder, upper_bound
 from swoop.engine.sorting import sort
-from swoop.engine.state import DONE, GROW_SPARE, GROW_SPARE_PENDING
 from swoop.engine.stock import Stock, at_least, copy_pair, ending_before, settle, spare_of, stock_of, write_pair
 from swoop.engine.window import Window, place, take_tally, window_of
 from swoop.similarity import COSINE

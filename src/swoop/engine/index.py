@@ -13,8 +13,8 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
-from swoop.engine._jit import array_at, int64, jit, uint64
-from swoop.engine.state import SLOT
+from swoop.engine.compile import array_at, int64, jit, uint64
+from swoop.engine.layout import SLOT
 
 SMALLEST_SEGMENT = 8
 SIZES = 32

@@ -10,7 +10,7 @@ from collections import Counter
 
 import numpy as np
 
-from swoop.engine import state as st
+from swoop.engine import layout as st
 from swoop.engine.memory import EMPTY, Arrays, power_of_two
 from swoop.engine.tokens import BYTES, INTEGER, STRING, Tokens
 from swoop.engine.vocabulary import SIZES_OF_TEXTS, intern_integers, intern_texts, recycle

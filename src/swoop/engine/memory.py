@@ -19,7 +19,7 @@ from typing import Any
 
 import numpy as np
 
-from swoop.engine import state as st
+from swoop.engine import layout as st
 from swoop.engine.thresholds import Thresholds
 
 _HUGE_PAGE = 1 << 21

@@ -12,7 +12,7 @@ from __future__ import annotations
 import math
 from typing import Any, NamedTuple
 
-from swoop.engine._jit import call_similarity, int64, jit, uint64
+from swoop.engine.compile import call_similarity, int64, jit, uint64
 from swoop.similarity import COSINE, DICE, HAMMING, JACCARD, OVERLAP
 
 MAX_SET_SIZE = 2**25 - 1

@@ -6,7 +6,7 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
-from swoop.engine._jit import array_at, int64, jit, pick, uint64
+from swoop.engine.compile import array_at, int64, jit, pick, uint64
 
 _FEW = 32
 _DIGITS = 256

@@ -17,9 +17,9 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
-from swoop.engine._jit import apart, array_at, int64, jit, pick, uint64
+from swoop.engine.compile import apart, array_at, int64, jit, pick, uint64
+from swoop.engine.layout import CROP, PAIR, STOCK
 from swoop.engine.sorting import SortRoom, sort, sort_room_of
-from swoop.engine.state import CROP, PAIR, STOCK
 
 _LOW = (1 << 32) - 1
 

@@ -17,8 +17,8 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
-from swoop.engine._jit import array_at, int64, jit, kernel, prefetch, uint64
-from swoop.engine.state import SLOT, state_of
+from swoop.engine.compile import array_at, int64, jit, kernel, prefetch, uint64
+from swoop.engine.layout import SLOT, state_of
 
 HEADER = 5  # bytes before a text: four of its length, one of its kind
 SIZES_OF_TEXTS = 64  # of the room for a text: 8, 16, ... 256 bytes, then powers of two

@@ -10,8 +10,8 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
-from swoop.engine._jit import array_at, int64, jit, kernel, uint64
-from swoop.engine.state import RING, state_of
+from swoop.engine.compile import array_at, int64, jit, kernel, uint64
+from swoop.engine.layout import RING, state_of
 
 MET = 1 << 32
 

@@ -12,7 +12,7 @@ import pyarrow.compute as pc
 from swoop.engine.rank import MAX_SET_SIZE
 from swoop.engine.tokens import Texts, Tokens
 from swoop.errors import InvalidData, InvalidTime, InvalidType, SwoopError
-from swoop.join.tokens import flatten, read_set
+from swoop.join.sets import flatten, read_set
 from swoop.times import LATEST, Clock, TimeKind
 
 Columns = Mapping[str, Any]

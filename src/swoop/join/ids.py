@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 
 from swoop.errors import InvalidType
-from swoop.pairs import Id
+from swoop.results import Id
 
 
 def read_id(given: object) -> Id | None:

@@ -18,11 +18,11 @@ import numpy as np
 import pyarrow as pa
 
 from swoop.engine.engine import Contents
-from swoop.engine.state import CHANGE
+from swoop.engine.layout import CHANGE
 from swoop.engine.tokens import Texts, Tokens
 from swoop.errors import InvalidFile
-from swoop.join.results import Rows
-from swoop.pairs import Id
+from swoop.join.feed import Rows
+from swoop.results import Id
 from swoop.similarity import USER, Similarity
 from swoop.times import Window
 

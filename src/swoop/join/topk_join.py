@@ -10,16 +10,15 @@ from typing import Any, NamedTuple, Self
 
 import numpy as np
 
-from swoop.baselines.codes import BASELINES
 from swoop.errors import InvalidArgument, InvalidData, InvalidType, NotInWindow
+from swoop.join.algorithms import check_algorithm, make_engine
+from swoop.join.feed import Feed, make_skyband, make_topk
 from swoop.join.ids import Ids, read_id
-from swoop.join.results import Feed, make_skyband, make_topk
-from swoop.join.tokens import flatten, read_set, single_kind
-from swoop.pairs import Changes, Explanation, Id, Pair, Step, Stream, TopK
+from swoop.join.sets import flatten, read_set, single_kind
+from swoop.results import Changes, Explanation, Id, Pair, Step, Stream, TopK
 from swoop.similarity import Similarity, check_min_similarity, find_similarity
 from swoop.times import Clock, Time, TimeKind, find_window
 
-ALGORITHMS = ("swoop", "swoop-minimal", *BASELINES)
 NO_SIDES = np.empty(0, np.int8)
 
 
@@ -122,17 +121,13 @@ class TopKJoin:
             raise InvalidType(f"k must be an integer, not {k!r}")
         if k < 1:
             raise InvalidArgument(f"k must be at least 1, not {k}")
-        if algorithm not in ALGORITHMS:
-            raise InvalidArgument(f"there is no algorithm {algorithm!r}: it must be one of {', '.join(ALGORITHMS)}")
-        if track_changes and algorithm in BASELINES:
-            raise InvalidArgument(f"algorithm {algorithm!r} has no change feed; leave out track_changes, or use 'swoop'")
         self.k = int(k)
         self.window = find_window(window)
         self.similarity = find_similarity(similarity)
         self.two_streams = bool(two_streams)
         self.min_similarity = check_min_similarity(self.similarity, min_similarity)
         self.track_changes = bool(track_changes)
-        self.algorithm = algorithm
+        self.algorithm = check_algorithm(algorithm, self.track_changes)
         self._clock = Clock(self.window)
         self._ids = Ids()
         self._feed = Feed()
@@ -141,7 +136,7 @@ class TopKJoin:
         self._begun: _Begun | None = None
 
     def _make_engine(self) -> Any:
-        from swoop.engine.engine import Engine, Settings
+        from swoop.engine.engine import Settings
 
         settings = Settings(
             k=self.k,
@@ -151,13 +146,8 @@ class TopKJoin:
             threshold=-np.inf if self.min_similarity is None else self.similarity.largest_key_below(self.min_similarity),
             streams=2 if self.two_streams else 1,
             tracking=self.track_changes,
-            floor=self.algorithm == "swoop",
         )
-        if self.algorithm in BASELINES:
-            from swoop.baselines.baseline import Baseline
-
-            return Baseline(settings, algorithm=BASELINES[self.algorithm])
-        return Engine(settings)
+        return make_engine(self.algorithm, settings)
 
     def __reduce__(self) -> Any:
         raise InvalidType("a join cannot be copied or pickled; use save and load")

@@ -10,13 +10,13 @@ Everything here is a function of DataFrames, usable in local mode and on a clust
 
 from __future__ import annotations
 
+from swoop.live.base import StreamStats
+from swoop.live.manifest import folder, result_files
 from swoop.spark.handle import StreamHandle
 from swoop.spark.history import at_least_once, explain, rejected, topk_history
-from swoop.spark.live import TopKStream, topk_stream
-from swoop.spark.manifest import folder, result_files
 from swoop.spark.preparation import char_ngrams, timestamps, transitions, word_ngrams, words
-from swoop.spark.resuming import StreamStats
 from swoop.spark.sessions import session
+from swoop.spark.stream import TopKStream, topk_stream
 
 __all__ = [
     "StreamHandle",

@@ -22,11 +22,11 @@ from pyspark.sql import DataFrame, SparkSession
 from pyspark.sql import functions as F  # noqa: N812
 from pyspark.sql.streaming.stateful_processor import StatefulProcessor, StatefulProcessorHandle
 
-from swoop.spark.ahead import merged, spans_of
-from swoop.spark.cell import Cell, CellState, Report
-from swoop.spark.chunks import from_bytes, to_bytes
-from swoop.spark.grid import Grid
-from swoop.spark.resuming import Parameters
+from swoop.live.ahead import merged, spans_of
+from swoop.live.base import Parameters
+from swoop.live.cell import Cell, CellState, Report
+from swoop.live.chunks import from_bytes, to_bytes
+from swoop.live.grid import Grid
 
 ROUTED = "cell long, sets binary, rejected binary, rows long, spans binary"
 SAID = "cell long, what string, data binary"

@@ -13,7 +13,7 @@ from pyspark.serializers import NoOpSerializer
 from pyspark.sql import DataFrame
 from pyspark.sql import functions as F  # noqa: N812
 
-from swoop.spark.pieces import Backlog
+from swoop.live.pieces import Backlog
 
 PIECE_ROWS = 250_000
 PLACE = "place"  # of a row in its partition, or the piece that it goes to

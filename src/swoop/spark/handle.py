@@ -15,14 +15,14 @@ from pyspark.sql import DataFrame
 
 from swoop import errors
 from swoop.errors import InvalidArgument, InvalidType
-from swoop.pairs import Changes, Explanation, Pair, Step, TopK
-from swoop.spark.checkpoint import Checkpoint, State
-from swoop.spark.folders import ResultFolder
-from swoop.spark.live_join import LiveJoin
-from swoop.spark.metrics import Metrics
-from swoop.spark.outputs import MemoryOutput
-from swoop.spark.pieces import Backlog
-from swoop.spark.resuming import Resuming, StreamStats, log
+from swoop.live.base import Resuming, StreamStats, log
+from swoop.live.checkpoint import Checkpoint, State
+from swoop.live.folders import ResultFolder
+from swoop.live.live_join import LiveJoin
+from swoop.live.metrics import Metrics
+from swoop.live.outputs import MemoryOutput
+from swoop.live.pieces import Backlog
+from swoop.results import Changes, Explanation, Pair, Step, TopK
 
 TENDING = 1.0  # seconds between two looks at results that wait to be final
 MICROSECONDS = 1_000_000  # in a second

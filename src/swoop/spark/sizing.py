@@ -9,7 +9,7 @@ from dataclasses import dataclass
 from pyspark.sql import SparkSession
 
 from swoop.errors import InvalidArgument
-from swoop.spark.grid import Grid
+from swoop.live.grid import Grid
 
 DRIVER_RATE = 100_000  # sets per second that one engine in the driver keeps up with, reading and preparing included
 CELL_RATE = 50_000  # sets per second that go through the cells of one core, reading and preparing included

@@ -1,0 +1,300 @@
+"""What a live join keeps under its checkpoint: parameters, the rows of the window in chunks, and one state per batch.
+
+A state names the chunks that hold the window after its batch. Chunks and states are written whole and never changed, the state
+last, so a process that is killed at any moment leaves the state of the batch before, or that of the batch. A batch that is done
+again writes its chunks under new names, for it may have its rows in another order, and its old state counts until the new one
+is there. What no state needs any more is deleted when the next batch begins: only then is it certain that Spark will not run
+this batch again.
+"""
+
+from __future__ import annotations
+
+import json
+import os
+import re
+import time
+import uuid
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass, field, replace
+from typing import Any, TypeAlias
+
+import pyarrow as pa
+
+from swoop.errors import InvalidArgument, InvalidFile
+from swoop.live.chunks import Chunk, Damaged, add_rows, read_chunks, seal, unseal
+from swoop.live.files import Folder
+from swoop.live.lease import Lease
+
+FORMAT, VERSION = "swoop stream", 1
+PARAMETERS, QUERY = "parameters.json", "query.json"
+
+_STATE = re.compile(r"(\d{12})(?:-idle-(\d{6}))?(-end)?\.json")
+
+Key: TypeAlias = "tuple[int, int, bool]"
+
+
+def _step(key: Key) -> str:
+    """Names of steps are in the order of the steps."""
+    batch, idle, ended = key
+    return f"{batch:012}{f'-idle-{idle:06}' if idle else ''}{'-end' if ended else ''}"
+
+
+@dataclass(frozen=True)
+class Counters:
+    """Rows of all batches by what became of them, and changes of the top-k."""
+
+    rows: int = 0
+    late: int = 0
+    rejected: int = 0
+    sets: int = 0
+    changes: int = 0
+
+
+@dataclass(frozen=True)
+class State:
+    """A live join after a batch.
+
+    Attributes
+    ----------
+    batch
+        The number of the batch; -1 before the first.
+    ended
+        The stream ended after this batch, and the rows that were held have entered.
+    highest
+        The time of the latest row so far, in ticks.
+    ahead
+        How many rows were too far ahead of it since the last that was not.
+    watermark
+        Rows before it have entered the join; those that come now are late.
+    written
+        When the state was written, in seconds since 1970.
+    ended_at
+        The watermark at the last end of the stream.
+    figures
+        Sizes of all cells together, if there are cells.
+    idle
+        How often time has moved on by the clock since the batch.
+    reached
+        Where time has come to by the clock, in ticks.
+    """
+
+    batch: int
+    k: int
+    ended: bool = False
+    highest: int | None = None
+    watermark: int | None = None
+    counters: Counters = Counters()
+    chunks: tuple[Chunk, ...] = ()
+    written: float = 0.0
+    ended_at: int | None = None
+    figures: dict[str, int] = field(default_factory=dict)
+    ahead: int = 0
+    idle: int = 0
+    reached: int | None = None
+
+    @property
+    def now(self) -> int | None:
+        """Where time has come to, by rows and by the clock, in ticks; None before the first row."""
+        return self.highest if self.highest is None or self.reached is None else max(self.highest, self.reached)
+
+    @property
+    def key(self) -> Key:
+        """What tells states apart, and orders them."""
+        return self.batch, self.idle, self.ended
+
+    @property
+    def step(self) -> str:
+        """What files and messages of this state are called."""
+        return _step(self.key)
+
+    def to_json(self) -> bytes:
+        return seal(self).encode()
+
+    @classmethod
+    def from_json(cls, data: bytes) -> State:
+        found = unseal(data)
+        return cls(**{**found, "counters": Counters(**found["counters"])})
+
+
+class Checkpoint:
+    """The files of a live join. ``parameters`` are those that a later run must share."""
+
+    def __init__(self, path: str | os.PathLike[str], parameters: dict[str, Any]) -> None:
+        self._spark = Folder(path)
+        self._folder = self._spark.inner("swoop")
+        self._states = self._folder.inner("states")
+        self._chunks = self._folder.inner("chunks")
+        self._lease: Lease | None = None
+        self._new = False
+        self.run = self._agree(parameters)
+        self._check_query()
+
+    def hold(self) -> None:
+        """Let no other driver use this checkpoint, until it is released or this process is gone."""
+        self._lease = Lease(self._folder)
+
+    def check(self) -> None:
+        """Refuse to go on if another driver has taken this checkpoint over."""
+        if self._lease is not None:
+            self._lease.check()
+
+    @property
+    def lost(self) -> bool:
+        """The heartbeat has found that another driver has taken this checkpoint over."""
+        return self._lease is not None and self._lease.lost
+
+    def release(self) -> None:
+        if self._lease is not None:
+            self._lease.release()
+
+    def abandon(self) -> None:
+        """The stream was not started after all: a checkpoint that was made for it is none."""
+        if self._new and self._lease is not None and not self.known() and not self._query():
+            self._folder.delete(PARAMETERS)
+
+    @property
+    def path(self) -> str:
+        return str(self._folder.path)
+
+    def _agree(self, parameters: dict[str, Any]) -> str:
+        """Compare the parameters with those of the run before, or note them. Gives what this checkpoint calls itself."""
+        if PARAMETERS not in self._folder.names():
+            self._check_new()
+            run = uuid.uuid4().hex
+            known = {"format": FORMAT, "version": VERSION, "run": run, "parameters": parameters}
+            self._new = self._folder.create(PARAMETERS, json.dumps(known, indent=1).encode())
+            if self._new:
+                return run
+        try:
+            known = json.loads(self._folder.read(PARAMETERS).to_pybytes())
+            run, version, before = known["run"], known["version"], known["parameters"]
+        except (ValueError, KeyError, TypeError) as error:
+            raise self._damaged(PARAMETERS, error) from error
+        if version > VERSION:
+            raise InvalidFile(
+                f"the checkpoint {self.path!r} has format version {version}, made by a newer release; this one reads versions "
+                f"up to {VERSION}. Upgrade with: pip install --upgrade swoop-join"
+            )
+        before = {"cells": 1, **before}
+        differences = [
+            f"{name} was {before.get(name)!r} and now is {parameters.get(name)!r}"
+            for name in {**before, **parameters}
+            if before.get(name) != parameters.get(name)
+        ]
+        if differences:
+            raise InvalidArgument(
+                f"the checkpoint {self.path!r} was made with other parameters: {'; '.join(differences)}. "
+                "Use the same as before, or a new checkpoint"
+            )
+        return str(run)
+
+    def _check_new(self) -> None:
+        """Refuse a folder that has something of a stream, but not its parameters."""
+        left = [f"{name}/" for name in ("states", "chunks", "late", "rejected") if self._folder.inner(name).names()]
+        if left or QUERY in self._folder.names():
+            raise InvalidFile(
+                f"{PARAMETERS} is gone from the checkpoint {self.path!r}, which has {', '.join(left) or QUERY}: what it was "
+                "made with is not known any more. Restore the file from a copy, or begin with a new checkpoint"
+            )
+        if self._query() or self._spark.inner("offsets").names() or self._spark.inner("commits").names():
+            raise InvalidArgument(
+                f"{self._spark.path!r} is the checkpoint of another query of Spark's, not of a stream of Swoop; use a folder "
+                "of its own as checkpoint"
+            )
+
+    def _query(self) -> str | None:
+        """What Spark's part of the checkpoint calls its query."""
+        if "metadata" not in self._spark.names():
+            return None
+        try:
+            return str(json.loads(self._spark.read("metadata").to_pybytes())["id"])
+        except (ValueError, KeyError, TypeError) as error:
+            raise self._damaged("Spark's file 'metadata'", error) from error
+
+    def _check_query(self) -> None:
+        """Refuse if Spark's part of the checkpoint is not the one that goes with ours."""
+        if QUERY not in self._folder.names():  # Spark was not started, or this process died before it could be noted
+            return
+        try:
+            noted = json.loads(self._folder.read(QUERY).to_pybytes())["id"]
+        except (ValueError, KeyError, TypeError) as error:
+            raise self._damaged(QUERY, error) from error
+        found = self._query()
+        if found != noted:
+            what = "gone" if found is None else f"that of another query, {found}"
+            raise InvalidFile(
+                f"Spark's part of the checkpoint {self._spark.path!r} is {what}, but the folder 'swoop' belongs to the query "
+                f"{noted}: one of them was replaced. Restore it from a copy, or begin with a new checkpoint"
+            )
+
+    @property
+    def unmarked(self) -> int:
+        """The last batch if it was done by an earlier release, which did not mark its folders; else -1."""
+        done = self.known()
+        return done[-1][0] if done and QUERY not in self._folder.names() else -1
+
+    def note_query(self, query: str) -> None:
+        """Spark has started: note which query of its goes with this checkpoint."""
+        if QUERY not in self._folder.names():
+            self._folder.write(QUERY, json.dumps({"id": query}).encode())
+
+    def committed(self) -> int:
+        """The number of the last batch that Spark has committed, and will not run again; -1 if there is none."""
+        return max((int(name) for name in self._spark.inner("commits").names() if name.isdecimal()), default=-1)
+
+    def _damaged(self, name: str, why: object) -> InvalidFile:
+        return InvalidFile(
+            f"the checkpoint {self.path!r} is damaged: {name}: {why}. Restore it from a copy, or begin with a new checkpoint"
+        )
+
+    def known(self) -> list[Key]:
+        """The keys of the states that are there, in order."""
+        found = (_STATE.fullmatch(name) for name in self._states.names())
+        return sorted((int(match[1]), int(match[2] or 0), bool(match[3])) for match in found if match)
+
+    def state(self, key: Key) -> State:
+        name = f"{_step(key)}.json"
+        try:
+            return State.from_json(self._states.read(name).to_pybytes())
+        except (OSError, ValueError, KeyError, TypeError) as error:
+            raise self._damaged(f"states/{name}", error) from error
+
+    def read(self, chunks: Sequence[Chunk]) -> Iterator[pa.Table]:
+        """The rows of some chunks, each when it is asked for."""
+        try:
+            yield from read_chunks(self._chunks, chunks)
+        except Damaged as error:
+            raise self._damaged(f"chunks/{error.name}", error.why) from error
+
+    def add(self, state: State, rows: pa.Table, expired: int) -> State:
+        """Keep rows, but for those up to ``expired``. The state that is given back names them; it counts when it is written."""
+        self.check()
+        try:
+            chunks = add_rows(self._chunks, state.chunks, f"{state.step}-{uuid.uuid4().hex[:12]}", rows, expired)
+        except Damaged as error:
+            raise self._damaged(f"chunks/{error.name}", error.why) from error
+        return replace(state, chunks=chunks)
+
+    def write(self, state: State) -> State:
+        """Keep a state, which is given back as it was written."""
+        self.check()
+        state = replace(state, written=time.time())
+        self._states.write(f"{state.step}.json", state.to_json())
+        return state
+
+    def collect(self, state: State) -> None:
+        """Delete what a run that goes on from this state does not need.
+
+        Later states stay: they tell that their batches were run before, and that results of them may be out.
+        """
+        needed = {chunk.name for chunk in state.chunks}
+        for key in self.known():
+            if key > state.key:
+                needed |= {chunk.name for chunk in self.state(key).chunks}
+            elif key < state.key:
+                self.check()
+                self._states.delete(f"{_step(key)}.json")
+        for name in self._chunks.names():
+            if name not in needed:
+                self.check()
+                self._chunks.delete(name)

@@ -1,0 +1,260 @@
+"""A folder of Parquet files that belongs to one output of one stream.
+
+The files in it with names that end with ``.parquet`` are final: each appears whole, is never changed, and has rows of its own.
+So whoever lists the folder, with whatever tool, sees no row twice. What has come since the last final file was written is in
+small files in the sub-folder ``_open``, which such tools pass over; ``_swoop.json`` names those that count, and says whose the
+folder is. When they are large or old enough they become one final file. Rows become final only when Spark has committed their
+batch: those of a batch that is run again are still open, and are replaced.
+"""
+
+from __future__ import annotations
+
+import logging
+import threading
+import time
+import uuid
+from collections import deque
+from collections.abc import Callable, Iterator, Sequence
+from contextlib import contextmanager
+from dataclasses import replace
+
+import pyarrow as pa
+import pyarrow.parquet as pq
+
+from swoop.errors import InvalidArgument
+from swoop.live.files import Folder
+from swoop.live.manifest import FINAL, MANIFEST, OF_BATCH, OPEN, FolderSettings, Manifest, Part, final_name, steps_of
+
+MERGED = 16  # open files of one level that become one of the next
+ROW_GROUP = 100_000  # rows
+GRACE = 600.0  # seconds for which an open file stays that was replaced: somebody may be reading it
+YOUNG, PATIENCE = 0.1, 600.0  # results wait for this part of the age of their folder, but not for more seconds than these
+
+log = logging.getLogger("swoop.spark")
+
+
+class ResultFolder:
+    """The files of one output. What comes is open; what is settled becomes final when there is enough of it.
+
+    Parameters
+    ----------
+    run, holds, checkpoint
+        As in its manifest.
+    guard
+        Raises an error if another driver has taken over; then nothing is deleted or replaced.
+    """
+
+    def __init__(self, settings: FolderSettings, run: str, holds: str, checkpoint: str, guard: Callable[[], None]) -> None:
+        self._settings, self._guard = settings, guard
+        self._folder = Folder(settings.path)
+        self._opened = self._folder.inner(OPEN)
+        self._mine = Manifest(run, holds, checkpoint, 0.0)
+        self._manifest: Manifest | None = None
+        self._replaced: deque[tuple[float, str]] = deque()
+        self._lock = threading.RLock()
+        self._claimed: Manifest | None = None
+        self._failed = False
+
+    @property
+    def path(self) -> str:
+        return str(self._folder.path)
+
+    @property
+    def holds(self) -> str:
+        return self._mine.holds
+
+    # whose it is
+
+    def check(self, batch: int) -> Manifest | None:
+        """Refuse a folder that belongs to somebody else. ``batch`` is the last that the stream has done, -1 if none."""
+        found = Manifest.read(self._folder)
+        mine = self._mine
+        if found is None:
+            others = [name for name in self._folder.names() if name[0] not in "._"]
+            steps = [OF_BATCH.fullmatch(name) for name in others]
+            if others and not all(step and int(step[1][:12]) <= batch for step in steps):
+                raise InvalidArgument(
+                    f"the folder {self.path!r} for {mine.holds} has files of somebody else, such as {others[0]!r}; nothing is "
+                    "started. Use a new folder, or move what is in it away"
+                )
+            if others:
+                log.info("the files of the folder %s, written by an earlier release, are those of this stream", self.path)
+            return None
+        if found.run != mine.run:
+            whose = f"the checkpoint {found.checkpoint!r}" if found.checkpoint else "a temporary checkpoint"
+            way = "go on with that checkpoint, " if found.checkpoint else ""
+            raise InvalidArgument(
+                f"the folder {self.path!r} for {mine.holds} belongs to another stream: it holds the {found.holds} of the one "
+                f"with {whose}. Nothing is started, and its files stay as they are. Use a new folder, {way}or delete this "
+                "one if nobody needs it"
+            )
+        if found.holds != mine.holds:
+            raise InvalidArgument(
+                f"the folder {self.path!r} holds the {found.holds} of this stream, so it cannot hold its {mine.holds} too; use "
+                "another folder"
+            )
+        return found
+
+    def claim(self, batch: int) -> None:
+        """Make the folder that of this output, if it is free. Of several streams that try, one succeeds."""
+        found = self.check(batch)
+        if found is None:
+            now = time.time()
+            mine = replace(self._mine, created=now, final=self._last())
+            if self._folder.create(MANIFEST, mine.to_json()):
+                found = self._claimed = mine
+            else:
+                found = self.check(batch)
+                assert found is not None
+        self._load(found)
+
+    def unclaim(self) -> None:
+        """The stream was not started after all: a folder that was claimed for it, and got nothing, is free."""
+        if self._claimed is not None and self._manifest in (None, self._claimed):
+            self._folder.delete(MANIFEST)
+
+    def _load(self, found: Manifest) -> None:
+        """Go on from what is there. Whoever died after it had written a final file has not said so."""
+        self._manifest = found
+        last = self._last()
+        if last > found.final:
+            self._save(found, replace(found, final=last, parts=tuple(part for part in found.parts if part.last > last)))
+        known = {part.name for part in found.parts}
+        self._replaced = deque((time.time(), name) for name in self._opened.names() if name not in known)
+
+    def _last(self) -> str:
+        """The last step that final files have."""
+        return max((steps_of(name)[1] for name in self._folder.names()), default="")
+
+    # results
+
+    def put(self, step: str, rows: pa.Table | None) -> None:
+        """Take the results of a step, in place of those that are there of it. Earlier steps are settled now."""
+        with self._change() as before:
+            old = f"{step}.parquet"
+            if step <= before.final and old not in self._folder.names():
+                if not step.endswith("-end"):  # the end of a stream is done again at each start
+                    log.warning("the results of batch %s are final in %s already, and are not written again", step, self.path)
+                return
+            settled = tuple(part for part in before.parts if part.last < step)
+            manifest = self._close(replace(before, parts=settled), False)
+            parts = self._merge(manifest.parts)
+            if rows is not None:
+                parts = (*parts, self._write(step, step, 0, [rows], time.time()))
+            self._save(before, replace(manifest, parts=parts, final=min(manifest.final, _before(step))))
+            if step <= before.final:
+                self._guard()
+                self._folder.delete(old)
+            self._clean()
+
+    def is_due(self) -> bool:
+        """Whether there is something to do before the next batch: what is open should become final, if it is settled."""
+        with self._lock:
+            return self._manifest is not None and self._is_due(self._manifest)
+
+    def settle(self, step: str, force: bool) -> None:
+        """Everything up to a step is settled; make it final if there is enough of it, or at any rate."""
+        with self._change() as before:
+            later = tuple(part for part in before.parts if part.last > step)
+            manifest = self._close(replace(before, parts=before.parts[: len(before.parts) - len(later)]), force)
+            self._save(before, replace(manifest, parts=manifest.parts + later))
+            self._clean()
+
+    @contextmanager
+    def _change(self) -> Iterator[Manifest]:
+        """One change at a time, of what is there: after one that has failed, that may not be what it was meant to be."""
+        with self._lock:
+            if self._manifest is None:
+                self.claim(-1)
+            elif self._failed:
+                self._load(self.check(-1) or self._manifest)
+            self._failed = True
+            assert self._manifest is not None
+            yield self._manifest
+            self._failed = False
+
+    def _is_due(self, manifest: Manifest) -> bool:
+        parts, now = manifest.parts, time.time()
+        if not parts:
+            return False
+        patience = self._settings.final_after
+        if patience is None:
+            patience = min(PATIENCE, (now - manifest.created) * YOUNG)
+        return sum(part.size for part in parts) >= self._settings.target_size or now - parts[0].written >= patience
+
+    def _close(self, manifest: Manifest, force: bool) -> Manifest:
+        """Make one final file of the open ones, if it is time for that."""
+        parts = manifest.parts
+        if not parts or not (force or self._is_due(manifest)):
+            return manifest
+        self._guard()
+        first, last, now = parts[0].first, parts[-1].last, time.time()
+        self._folder.write(final_name(first, last, now), _parquet(self._read(parts)))
+        self._drop_old(manifest.created, now)
+        return replace(manifest, final=last, parts=())
+
+    def _drop_old(self, created: float, now: float) -> None:
+        """Delete final files that are too old. Those of an earlier release are taken for as old as the manifest."""
+        if self._settings.retention is None:
+            return
+        for name in self._folder.names():
+            found = FINAL.fullmatch(name)
+            written = float(found[3]) if found else created if OF_BATCH.fullmatch(name) else now
+            if now - written > self._settings.retention:
+                log.info("deletes %s/%s, which is older than its retention", self.path, name)
+                self._guard()
+                self._folder.delete(name)
+
+    def _merge(self, parts: Sequence[Part]) -> tuple[Part, ...]:
+        """Keep open files few."""
+        kept, level = list(parts), 0
+        while len(tail := kept[-MERGED:]) == MERGED and all(part.level == level for part in tail):
+            kept[-MERGED:] = [self._write(tail[0].first, tail[-1].last, level + 1, self._read(tail), tail[0].written)]
+            level += 1
+        return tuple(kept)
+
+    def _read(self, parts: Sequence[Part]) -> list[pa.Table]:
+        return [pq.read_table(pa.BufferReader(self._opened.read(part.name))) for part in parts]
+
+    def _write(self, first: str, last: str, level: int, tables: list[pa.Table], written: float) -> Part:
+        data = _parquet(tables)
+        name = f"{first}_{last}-{uuid.uuid4().hex[:8]}.parquet"  # a name of its own: somebody may be reading the one before
+        self._opened.write(name, data)
+        return Part(name, first, last, level, data.size, written)
+
+    def _save(self, before: Manifest, after: Manifest) -> None:
+        if after == before:
+            return
+        self._guard()
+        self._folder.write(MANIFEST, after.to_json())
+        self._manifest = after
+        known = {part.name for part in after.parts}
+        self._replaced.extend((time.time(), part.name) for part in before.parts if part.name not in known)
+
+    def _clean(self) -> None:
+        """Delete open files that were replaced, when nobody can be reading them any more."""
+        while self._replaced and time.time() - self._replaced[0][0] >= GRACE:
+            self._guard()
+            self._opened.delete(self._replaced.popleft()[1])
+
+
+def _before(step: str) -> str:
+    """What lies between this step and the one before it, in the order of steps.
+
+    >>> steps = ["000000000007", "000000000007-idle-000001", "000000000007-idle-000001-end", "000000000007-idle-000002-end"]
+    >>> [_before(step) for step in steps]
+    ['000000000006-z', '000000000007-f', '000000000007-idle-000001-', '000000000007-idle-000002-']
+    """
+    if step.endswith("-end"):
+        return step.removesuffix("end")
+    batch, _, idle = step.partition("-idle-")
+    if idle:
+        return f"{batch}-idle-{int(idle) - 1:06}-z" if int(idle) > 1 else f"{batch}-f"
+    return f"{int(batch) - 1:012}-z" if int(batch) else ""
+
+
+def _parquet(tables: Sequence[pa.Table]) -> pa.Buffer:
+    """One Parquet file with the rows of some tables, in large row groups."""
+    sink = pa.BufferOutputStream()
+    pq.write_table(pa.concat_tables(tables, promote_options="permissive"), sink, row_group_size=ROW_GROUP)
+    return sink.getvalue()

@@ -1,0 +1,183 @@
+"""Where a live join sends its changes, its late rows and its rejected rows.
+
+A batch that Spark runs again gives the same results again. Folders replace those of the batch, topics leave out what is there
+already, memory has forgotten it with its process; a callback gets the number of the batch and can do as it likes. All results
+of an output are numbered from the beginning of the stream on, and a batch that is run again gives them the same numbers again.
+"""
+
+from __future__ import annotations
+
+import logging
+import os
+from collections import deque
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
+from typing import Any, Protocol, TypeAlias, runtime_checkable
+
+import pyarrow as pa
+
+from swoop.errors import InvalidArgument, InvalidType
+from swoop.live.checkpoint import State
+from swoop.live.folders import ResultFolder
+from swoop.live.manifest import FolderSettings, folder
+from swoop.results import Changes
+
+Callback = Callable[[Any, int], object]
+Results: TypeAlias = "Changes | pa.Table"
+
+LIMIT = 1_000_000  # results in memory that nobody has asked for
+
+log = logging.getLogger("swoop.spark")
+
+
+@dataclass(frozen=True)
+class Owner:
+    """Whose output something is: what the stream calls itself, which output, its checkpoint; ``guard`` lets only it write."""
+
+    run: str = ""
+    holds: str = "results"
+    checkpoint: str = ""
+    guard: Callable[[], None] = lambda: None
+
+
+class Output(Protocol):
+    """Takes the results of a batch, which are numbered from ``first`` on.
+
+    Some of them may be out already if ``since`` is given: not before that time.
+    """
+
+    def put(self, state: State, results: Results, first: int, since: float | None) -> None: ...
+
+
+def numbered(state: State, results: Results, first: int) -> pa.Table:
+    """Results with the number of their batch and their own numbers."""
+    table = results.to_arrow() if isinstance(results, Changes) else results
+    table = table.add_column(0, "sequence", pa.array(range(first, first + table.num_rows), pa.int64()))
+    return table.add_column(0, "batch", pa.repeat(pa.scalar(state.batch, pa.int64()), table.num_rows))
+
+
+@runtime_checkable
+class TopicOutput(Output, Protocol):
+    """An output that sends its results to a topic."""
+
+    topic: str
+
+
+class FolderOutput:
+    """Parquet files in a folder that belongs to this output."""
+
+    def __init__(self, given: str | os.PathLike[str] | FolderSettings, owner: Owner | None = None) -> None:
+        settings = given if isinstance(given, FolderSettings) else folder(given)
+        owner = owner or Owner()
+        self.files = ResultFolder(settings, owner.run, owner.holds, owner.checkpoint, owner.guard)
+
+    def put(self, state: State, results: Results, first: int, since: float | None) -> None:
+        self.files.put(state.step, numbered(state, results, first) if len(results) else None)
+
+
+class CallbackOutput:
+    """A function of the user's: it gets the results and the number of their batch."""
+
+    def __init__(self, function: Callback) -> None:
+        self._function = function
+
+    def put(self, state: State, results: Results, first: int, since: float | None) -> None:
+        if len(results):
+            self._function(results, state.batch)
+
+
+class MemoryOutput:
+    """What was given since somebody asked. The oldest is forgotten when there is too much of it."""
+
+    def __init__(self, limit: int = LIMIT) -> None:
+        self._parts: deque[Results] = deque()
+        self._limit, self._size = limit, 0
+
+    def put(self, state: State, results: Results, first: int, since: float | None) -> None:
+        self._parts.append(results)
+        self._size += len(results)
+        while self._size > self._limit and len(self._parts) > 1:
+            forgotten = len(self._parts.popleft())
+            self._size -= forgotten
+            log.warning("%d changes that nobody asked for were forgotten; ask more often, or use another output", forgotten)
+
+    def take(self) -> list[Results]:
+        """Everything since the last call."""
+        found = []
+        while self._parts:
+            part = self._parts.popleft()
+            self._size -= len(part)
+            if len(part):
+                found.append(part)
+        return found
+
+
+class Outputs:
+    """Several outputs of one thing."""
+
+    def __init__(self, outputs: Sequence[Output]) -> None:
+        self.outputs = outputs
+
+    def put(self, state: State, results: Results, first: int, since: float | None) -> None:
+        for output in self.outputs:
+            output.put(state, results, first, since)
+
+    @property
+    def folders(self) -> list[ResultFolder]:
+        return [output.files for output in self.outputs if isinstance(output, FolderOutput)]
+
+
+def claim(outputs: Sequence[Outputs], checkpoint: str, batch: int) -> None:
+    """See to it that each output has a place of its own; refuse all if one is not free, and change nothing then.
+
+    ``checkpoint`` is the path of the checkpoint. ``batch`` is the last that the stream has done with a release that did not
+    mark its folders, -1 if there is none.
+    """
+    topics = [output.topic for several in outputs for output in several.outputs if isinstance(output, TopicOutput)]
+    for topic in topics:
+        if topics.count(topic) > 1:
+            raise InvalidArgument(f"two outputs of this stream go to the topic {topic!r}; give each a topic of its own")
+    folders = [files for several in outputs for files in several.folders]
+    for number, files in enumerate(folders):
+        if f"{checkpoint}/".startswith(f"{files.path}/"):
+            raise InvalidArgument(
+                f"the folder {files.path!r} for {files.holds} has the checkpoint in it; use a folder of its own"
+            )
+        for other in folders[number + 1 :]:
+            if f"{files.path}/".startswith(f"{other.path}/") or f"{other.path}/".startswith(f"{files.path}/"):
+                raise InvalidArgument(
+                    f"two outputs of this stream, {files.holds} and {other.holds}, go to the same folder or one into that of "
+                    f"the other: {files.path!r} and {other.path!r}; give each a folder of its own"
+                )
+        files.check(batch)
+    try:
+        for files in folders:
+            files.claim(batch)
+    except BaseException:
+        unclaim(outputs)
+        raise
+
+
+def unclaim(outputs: Sequence[Outputs]) -> None:
+    """The stream was not started: what was claimed for it is free again."""
+    for several in outputs:
+        for files in several.folders:
+            files.unclaim()
+
+
+def find_output(given: Any, owner: Owner, make_topic: Callable[[str], Output]) -> Outputs:
+    """The output that the caller means: a function, "memory", a topic, a folder, or several of these."""
+    if isinstance(given, list | tuple):
+        return Outputs([output for one in given for output in find_output(one, owner, make_topic).outputs])
+    if callable(given):
+        return Outputs([CallbackOutput(given)])
+    if isinstance(given, str) and given == "memory":
+        return Outputs([MemoryOutput()])
+    if isinstance(given, str) and given.startswith("kafka:"):
+        return Outputs([make_topic(given)])
+    if isinstance(given, str | os.PathLike | FolderSettings):
+        return Outputs([FolderOutput(given, owner)])
+    raise InvalidType(
+        f"{owner.holds} must be a function of results and batch number, 'memory', 'kafka://host:port/topic', a folder, "
+        f"or a list of these, not {given!r}"
+    )

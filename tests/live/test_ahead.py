@@ -1,0 +1,91 @@
+"""Rows from the future: however a batch is cut into parts, what is believed is the same, and is what the definition says."""
+
+from __future__ import annotations
+
+import json
+from dataclasses import replace
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from swoop.live import ahead
+from swoop.live.ahead import believe, merged, spans_of
+from tests.live.test_live_join import (  # noqa: F401
+    PARAMETERS,
+    Row,
+    few_agree,
+    folder,
+    latest_believed,
+    reach,
+    read,
+    start,
+    table,
+)
+
+EDGE = 2**62 - 1
+TIMES = st.lists(st.one_of(st.integers(0, 60), st.integers(200, 230), st.sampled_from([-EDGE, EDGE])), max_size=20)
+
+
+@given(
+    st.lists(TIMES, max_size=4),
+    st.none() | st.integers(-10, 60) | st.sampled_from([-EDGE, EDGE]),
+    st.integers(0, 4),
+    st.none() | st.integers(0, 20) | st.just(EDGE),
+)
+def test_equal_to_the_definition(parts: list[list[int]], highest: int | None, run: int, max_ahead: int | None) -> None:
+    times = [time for part in parts for time in part]
+    spans = merged((spans_of(part, max_ahead) for part in parts), max_ahead)
+    assert np.array_equal(spans, spans_of(times, max_ahead))
+    assert spans[:, 2].sum() == len(times)
+    found = believe(spans, highest, run, max_ahead)
+    if max_ahead is None:
+        assert found[0] == max([*times, *([] if highest is None else [highest])], default=None)
+    else:
+        assert found == latest_believed(times, highest, run, max_ahead)
+        if highest is not None:
+            assert found[0] is not None
+            assert found[0] >= reach(times, highest, max_ahead)
+
+
+def batches(folder: Path, *given: list[int], **options: Any) -> Any:  # noqa: F811
+    """What becomes of rows whose ids are their times."""
+    live = start(folder, replace(PARAMETERS, lateness=2, **options))
+    for batch, times in enumerate(given):
+        live.process(batch, table([Row(time, time, (1, 2)) for time in times]))
+    rejected = [json.loads(row["row"])["id"] for row in read(folder, "rejected")]
+    return live.stats.watermark, [row["id"] for row in read(folder, "late")], rejected
+
+
+def test_one_wrong_clock(folder: Path) -> None:  # noqa: F811
+    given = [10, 11], [999], [12, 500, 14], [15]
+    assert batches(folder / "any", *given) == (997, [12, 14, 500, 15], [])
+    assert batches(folder / "near", *given, max_ahead=9) == (13, [], [999, 500])
+
+
+def test_a_wrong_clock_in_the_first_batch(folder: Path) -> None:  # noqa: F811
+    assert batches(folder, [999, 10, 11], [12], max_ahead=9) == (10, [], [999])
+
+
+def test_what_is_rejected_says_why(folder: Path) -> None:  # noqa: F811
+    batches(folder, [10], [999], max_ahead=9)
+    (row,) = read(folder, "rejected")
+    assert row["reason"] == "the time is ahead of the latest row by more than max_ahead" == ahead.REASON
+    assert json.loads(row["row"]) == {"id": 999, "time": 999, "tokens": [1, 2]}
+
+
+@pytest.mark.parametrize(
+    ("after", "watermark", "rejected"),
+    [
+        ([[100], [101], [102], [103]], 101, [100, 101]),  # the third in a row
+        ([[100, 101, 102, 999]], 100, [999]),  # more than half, and three
+        ([[100, 101, 102, 12, 13, 14]], 12, [100, 101, 102]),  # no more than half
+        ([[100, 101], [12], [102, 103]], 10, [100, 101, 102, 103]),  # not in a row
+        ([[], [100], [], [101], [102]], 100, [100, 101]),
+    ],
+)
+def test_after_a_silence(folder: Path, after: list[list[int]], watermark: int, rejected: list[int]) -> None:  # noqa: F811
+    assert batches(folder, [10, 11], *after, max_ahead=9) == (watermark, [], rejected)

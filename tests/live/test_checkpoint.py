@@ -1,0 +1,167 @@
+"""Checkpoints that are not what they seem, or that another driver has taken over."""
+
+from __future__ import annotations
+
+import json
+import shutil
+import time
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from swoop.errors import InvalidArgument, InvalidFile
+from swoop.live import lease as leases
+from swoop.live.checkpoint import Checkpoint
+from swoop.live.live_join import LiveJoin
+from swoop.live.outputs import CallbackOutput, FolderOutput, Outputs, Owner
+from tests.live.test_folders import files_of
+from tests.live.test_live_join import PARAMETERS, Row, table
+
+GIVEN = {"window": "1", "cells": 1}
+
+
+def spark_writes(folder: Path, query: str, *batches: int) -> None:
+    """What Spark puts beside our folder."""
+    (folder / "metadata").write_text(json.dumps({"id": query}))
+    for name in ("offsets", "commits"):
+        (folder / name).mkdir(exist_ok=True)
+        for batch in batches:
+            (folder / name / str(batch)).write_text("v1")
+            (folder / name / f".{batch}.crc").write_text("")
+
+
+def used(folder: Path) -> Checkpoint:
+    """A checkpoint of a stream that has done two batches."""
+    kept = Checkpoint(folder, PARAMETERS.lasting())
+    live = LiveJoin(PARAMETERS, kept, *(FolderOutput(folder / "swoop" / name) for name in ("changes", "late", "rejected")))
+    spark_writes(folder, "the query", 0, 1)
+    kept.note_query("the query")
+    for batch in range(2):
+        live.process(batch, table([Row(batch, 10 * batch, (1, 2))]))
+    return kept
+
+
+def test_of_one_run(tmp_path: Path) -> None:
+    kept = used(tmp_path)
+    again = Checkpoint(tmp_path, PARAMETERS.lasting())
+    assert again.run == kept.run
+    assert again.committed() == 1
+    assert (again.unmarked, Checkpoint(tmp_path / "other", GIVEN).committed()) == (-1, -1)
+    (tmp_path / "swoop/query.json").unlink()
+    assert again.unmarked == 1
+
+
+@pytest.mark.parametrize("left", ["states", "chunks"])
+def test_parameters_that_are_gone(tmp_path: Path, left: str) -> None:
+    used(tmp_path)
+    (tmp_path / "swoop/parameters.json").unlink()
+    for name in {"states", "chunks", "late", "rejected"} - {left}:
+        shutil.rmtree(tmp_path / "swoop" / name, ignore_errors=True)
+    before = files_of(tmp_path)
+    with pytest.raises(InvalidFile, match=f"parameters.json is gone.*{left}/.*copy, or begin with a new checkpoint"):
+        Checkpoint(tmp_path, PARAMETERS.lasting())
+    assert files_of(tmp_path) == before
+
+
+def test_the_checkpoint_of_another_query(tmp_path: Path) -> None:
+    spark_writes(tmp_path, "somebody's", 0, 1, 2)
+    before = files_of(tmp_path)
+    with pytest.raises(InvalidArgument, match="another query of Spark's.*folder of its own"):
+        Checkpoint(tmp_path, GIVEN)
+    assert files_of(tmp_path) == before
+
+
+@pytest.mark.parametrize("what", ["gone", "another query"])
+def test_a_part_that_was_replaced(tmp_path: Path, what: str) -> None:
+    used(tmp_path)
+    if what == "gone":
+        (tmp_path / "metadata").unlink()
+    else:
+        spark_writes(tmp_path, "somebody's")
+    with pytest.raises(InvalidFile, match=f"is .*{what}.* belongs to the query the query.*new checkpoint"):
+        Checkpoint(tmp_path, PARAMETERS.lasting())
+
+
+def test_a_first_start_that_was_killed(tmp_path: Path) -> None:
+    """After the parameters were written, after Spark wrote its own, after its query was noted."""
+    run = Checkpoint(tmp_path, GIVEN).run
+    assert Checkpoint(tmp_path, GIVEN).run == run
+    spark_writes(tmp_path, "the query")
+    kept = Checkpoint(tmp_path, GIVEN)
+    assert kept.run == run
+    kept.note_query("the query")
+    assert Checkpoint(tmp_path, GIVEN).run == run
+
+
+def test_abandoned(tmp_path: Path) -> None:
+    """What was made for a stream that was not started is no checkpoint; what was there stays."""
+    for path, lasts in ((tmp_path / "new", False), (tmp_path / "used", True)):
+        if lasts:
+            used(path)
+        kept = Checkpoint(path, PARAMETERS.lasting())
+        kept.abandon()  # not held: somebody else may have it
+        assert (path / "swoop/parameters.json").exists()
+        kept.hold()
+        kept.abandon()
+        kept.release()
+        assert (path / "swoop/parameters.json").exists() == lasts
+
+
+def test_damaged_files_that_say_whose_it_is(tmp_path: Path) -> None:
+    used(tmp_path)
+    (tmp_path / "swoop/query.json").write_text("{")
+    with pytest.raises(InvalidFile, match="damaged: query.json"):
+        Checkpoint(tmp_path, PARAMETERS.lasting())
+
+
+def test_a_driver_that_has_lost_its_lease_changes_nothing(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Neither with the next batch nor in the middle of one, just before it deletes or writes."""
+    monkeypatch.setattr(leases, "FRESH", 0.0)
+    monkeypatch.setattr(leases, "BEAT", 1.0)
+    kept = Checkpoint(tmp_path, PARAMETERS.lasting())
+    kept.hold()
+    changes, late, rejected = (
+        FolderOutput(tmp_path / name, Owner("", name, guard=kept.check)) for name in ("changes", "late", "rejected")
+    )
+    called: list[int] = []
+    live = LiveJoin(PARAMETERS, kept, Outputs([CallbackOutput(lambda _, batch: called.append(batch)), changes]), late, rejected)
+    for batch in range(3):
+        live.process(batch, table([Row(batch, 10 * batch, (1, 2)), Row(9, 10 * batch, (1, 2))]))
+
+    def files() -> dict[str, bytes]:
+        return {name: data for name, data in files_of(tmp_path).items() if not name.endswith("owner.json")}
+
+    def taken() -> None:
+        (tmp_path / "swoop/owner.json").write_text(json.dumps({"lease": "other", "machine": "elsewhere", "pid": 7}))
+
+    mine = (tmp_path / "swoop/owner.json").read_text()
+    taken()
+    before = files()
+    with pytest.raises(InvalidFile, match="no longer held by this process, but by process 7 on elsewhere"):
+        live.process(3, table([Row(3, 30, (1, 2))]))
+    assert files() == before
+    (tmp_path / "swoop/owner.json").write_text(mine)
+    kept.check()
+
+    def after(name: str, there: Any) -> None:
+        real = getattr(there, name)
+
+        def then(*arguments: Any) -> Any:
+            found = real(*arguments)
+            taken()
+            return found
+
+        monkeypatch.setattr(there, name, then)
+
+    after("write", kept)  # before the results
+    with pytest.raises(InvalidFile, match="no longer held"):
+        live.process(3, table([Row(3, 30, (1, 2)), Row(4, 30, (1, 2)), Row(5, 99, (1, 2))]))
+    outputs = {name: data for name, data in before.items() if "/swoop/" not in name}
+    assert {name: data for name, data in files().items() if "/swoop/" not in name} == outputs
+    assert called == [1, 2]
+    until = time.monotonic() + 30
+    while not kept.lost:
+        assert time.monotonic() < until
+        time.sleep(0.05)
+    kept.release()

@@ -1,0 +1,521 @@
+"""Live joins without Spark: equal to brute force whatever the batches and the disorder, and whenever the process dies."""
+
+from __future__ import annotations
+
+import json
+import random
+import shutil
+import zlib
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
+from dataclasses import dataclass, replace
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pyarrow as pa
+import pyarrow.parquet as pq
+import pytest
+from hypothesis import HealthCheck, given, settings
+from hypothesis import strategies as st
+
+from swoop import oracle
+from swoop.errors import InvalidArgument, InvalidFile
+from swoop.join import columns
+from swoop.live import ahead, chunks, folders, pieces
+from swoop.live.base import Parameters, Resuming
+from swoop.live.checkpoint import Checkpoint, State
+from swoop.live.files import Folder
+from swoop.live.live_join import LiveJoin
+from swoop.live.manifest import result_files
+from swoop.live.outputs import FolderOutput
+from swoop.live.pieces import Backlog
+from swoop.oracle import Record
+from swoop.similarity import find_similarity
+from swoop.times import find_window
+from tests.support.histories import SIMILARITIES, thresholds
+
+SCHEMA = pa.schema(
+    [
+        ("id", pa.int64()),
+        ("time", pa.int64()),
+        ("tokens", pa.list_(pa.int64())),
+        ("stream", pa.string()),
+        ("reason", pa.string()),
+        ("row", pa.string()),
+    ]
+)
+
+
+@dataclass(frozen=True)
+class Row:
+    id: int
+    time: int
+    tokens: tuple[int, ...]
+    stream: str = "left"
+    reason: str | None = None
+
+    def record(self, two_streams: bool) -> Record:
+        return Record(self.tokens, self.time, self.id, self.stream if two_streams else None)  # type: ignore[arg-type]
+
+
+def table(rows: list[Row]) -> pa.Table:
+    found = [(r.id, r.time, r.tokens, r.stream, r.reason, "{}") for r in rows]
+    return pa.Table.from_pylist([dict(zip(SCHEMA.names, row, strict=True)) for row in found], SCHEMA)
+
+
+PARAMETERS = Parameters(
+    k=3,
+    window=find_window(12),
+    similarity=find_similarity("jaccard"),
+    two_streams=False,
+    min_similarity=None,
+    lateness=4,
+    times="integer",
+)
+
+
+@dataclass(frozen=True)
+class Run:
+    """Batches, after which of them the stream ends (and goes on in a new process), and what is asked for."""
+
+    batches: list[list[Row]]
+    ends: frozenset[int]
+    parameters: Parameters = PARAMETERS
+    idles: tuple[tuple[int, ...], ...] = ()
+    """For each batch, by how much time moves on after it, step by step, without rows."""
+
+    def idles_after(self, batch: int) -> tuple[int, ...]:
+        return self.idles[batch] if 0 <= batch < len(self.idles) else ()
+
+    def options(self) -> dict[str, Any]:
+        p = self.parameters
+        return {
+            "k": p.k,
+            "window": p.window.length,
+            "similarity": p.similarity,
+            "two_streams": p.two_streams,
+            "min_similarity": p.min_similarity,
+        }
+
+
+def start(folder: Path, parameters: Parameters) -> LiveJoin:
+    outputs = (FolderOutput(folder / name) for name in ("changes", "late", "rejected"))
+    return LiveJoin(parameters, Checkpoint(folder, parameters.lasting()), *outputs)
+
+
+def idle(live: LiveJoin, run: Run) -> None:
+    """Let time move on as it should after the last batch, as far as it has not been done."""
+    for passed in run.idles_after(live._state.batch)[live._state.idle :]:
+        live.idle(passed)
+
+
+def any_way(rows: list[Row], chance: random.Random) -> pa.Table | Backlog:
+    """The rows of a batch in another order, at once or in pieces."""
+    rows = chance.sample(rows, len(rows))
+    if chance.random() < 0.5:
+        return table(rows)
+    times = sorted(row.time for row in rows if row.reason is None)
+    cuts = sorted(chance.choices(times, k=chance.randrange(4))) if times else []
+    pieces: list[list[Row]] = [[] for _ in range(len(cuts) + 1)]
+    for row in rows:
+        piece = sum(cut <= row.time for cut in cuts) if row.reason is None else chance.randrange(len(pieces))
+        pieces[piece].append(row)
+    return Backlog(np.array(times, np.int64), iter([table(piece) for piece in pieces]))
+
+
+class Killed(BaseException):
+    pass
+
+
+def run(
+    folder: Path,
+    run: Run,
+    commits: Callable[[int], bool] = lambda batch: True,
+    from_batch: int = 0,
+    chance: random.Random | None = None,
+) -> LiveJoin:
+    """All batches from one on, as Spark would run them; a process that does not live to commit a batch is Killed.
+
+    With ``chance``, rows of a batch come in any order and in any pieces, each time that it is done.
+    """
+    live = start(folder, run.parameters)
+    for batch, rows in enumerate(run.batches[from_batch:], from_batch):
+        live.process(batch, table(rows) if chance is None else any_way(rows, chance))
+        if not commits(batch):
+            raise Killed
+        (folder / "committed").write_text(str(batch))
+        (folder / "commits").mkdir(exist_ok=True)
+        (folder / "commits" / str(batch)).touch()
+        idle(live, run)
+        if batch in run.ends:
+            live.end()
+            (folder / "ended").write_text(str(batch))
+            live = start(folder, run.parameters)
+    live.end()
+    return live
+
+
+def read(folder: Path, name: str) -> list[dict[str, Any]]:
+    return [row for file in result_files(folder / name) for row in pq.read_table(file).to_pylist()]
+
+
+def results(folder: Path, live: LiveJoin) -> Any:
+    stats = replace(live.stats, memory_bytes=0, batch_seconds=0.0, batch_rows=0, vocabulary_size=0)
+    rejected = sorted(map(repr, read(folder, "rejected")))
+    return [read(folder, name) for name in ("changes", "late")], rejected, stats, list(live.topk)
+
+
+@pytest.fixture(autouse=True, scope="module")
+def few_agree() -> Iterator[None]:
+    """A silence is over sooner, so that many are."""
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr(ahead, "AGREEING", 3)
+        yield
+
+
+def order(row: Row) -> Any:
+    return row.time, row.id, row.tokens, row.stream
+
+
+def reach(times: list[int], begin: int, max_ahead: int) -> int:
+    """How far one gets from some time in steps that are short enough."""
+    for time in sorted(times):
+        if begin < time <= begin + max_ahead:
+            begin = time
+    return begin
+
+
+def latest_believed(times: list[int], highest: int | None, run: int, max_ahead: int) -> tuple[int | None, int]:
+    """The same as `ahead.believe`, by its definition."""
+    if not times:
+        return highest, run
+    median = sorted(times)[(len(times) - 1) // 2]
+    if highest is None:
+        return reach(times, median, max_ahead), 0
+    latest = reach(times, highest, max_ahead)
+    beyond = sum(time > latest for time in times)
+    if median > latest and run + beyond >= ahead.AGREEING:
+        return reach(times, median, max_ahead), 0
+    return latest, run + beyond if beyond == len(times) else 0
+
+
+def expected(run: Run) -> Any:
+    """Changes, late ids, rejected rows and top-k by the definition."""
+    entered: list[Row] = []
+    late: list[int] = []
+    rejected = 0
+    watermark = highest = reached = -(10**9)
+    latest, in_a_row, max_ahead = None, 0, run.parameters.max_ahead
+    for batch, rows in enumerate(run.batches):
+        usable = [row for row in rows if row.reason is None]
+        if max_ahead is not None:
+            latest, in_a_row = latest_believed([row.time for row in usable], latest, in_a_row, max_ahead)
+            usable = [row for row in usable if latest is not None and row.time <= latest]
+        rejected += len(rows) - len(usable)
+        late += [row.id for row in sorted((row for row in usable if row.time < watermark), key=order)]
+        on_time = [row for row in usable if row.time >= watermark]
+        entered += on_time
+        if on_time:
+            highest = max(highest, *(row.time for row in on_time))
+            watermark = max(watermark, highest - run.parameters.lateness)
+        for passed in run.idles_after(batch):
+            if any(row.time >= watermark - run.parameters.window.length for row in entered):
+                reached = max(highest, reached) + passed
+                latest = None if latest is None else max(latest, reached)
+                watermark = max(watermark, reached - run.parameters.lateness)
+        if batch in run.ends and any(row.time >= watermark for row in entered):
+            watermark = highest + 1
+    records = [row.record(run.parameters.two_streams) for row in sorted(entered, key=order)]
+    if records and watermark - 1 > records[-1].time:  # an empty set makes no pair, but time goes on to it
+        records.append(replace(records[-1], tokens=(), time=watermark - 1))
+    changes = [
+        (c.time, c.kind, c.pair.newer, c.pair.older, c.pair.similarity, c.pair.overlap)
+        for c in oracle.changes(records, **run.options())
+    ]
+    return changes, late, rejected, oracle.topk(records, **run.options())
+
+
+def check(folder: Path, case: Run, live: Resuming) -> None:
+    changes, late, rejected, topk = expected(case)
+    names = ("time", "kind", "newer", "older", "similarity", "overlap")
+    assert [tuple(row[name] for name in names) for row in read(folder, "changes")] == changes
+    assert [row["id"] for row in read(folder, "late")] == late
+    assert len(read(folder, "rejected")) == rejected
+    for name in ("changes", "late", "rejected"):
+        assert [row["sequence"] for row in read(folder, name)] == list(range(len(read(folder, name))))
+    assert list(live.topk) == topk
+    stats = live.stats
+    assert (stats.late, stats.rejected, stats.changes) == (len(late), rejected, len(changes))
+    assert stats.rows == sum(map(len, case.batches)) == stats.sets + stats.late + stats.rejected
+    assert stats.held == 0
+
+
+@st.composite
+def runs(draw: st.DrawFn, idle: bool = False) -> Run:
+    similarity = draw(st.sampled_from(SIMILARITIES))
+    parameters = Parameters(
+        k=draw(st.sampled_from([1, 2, 3, 10])),
+        window=find_window(draw(st.integers(1, 25))),
+        similarity=find_similarity(similarity),
+        two_streams=draw(st.booleans()),
+        min_similarity=draw(thresholds(similarity)),
+        lateness=draw(st.integers(0, 8)),
+        times="integer",
+        max_ahead=draw(st.sampled_from([None, None, 0, 3, 10, 20])),
+    )
+    universe = draw(st.integers(1, 8))
+    tokens = st.lists(st.integers(0, universe), max_size=5).map(tuple)
+    time = draw(st.integers(-5, 5))
+    rows = []
+    for number in range(draw(st.integers(0, 30))):
+        time += draw(st.sampled_from([0, 0, 1, 1, 2, 9]))
+        found = Row(
+            draw(st.sampled_from([number, number % 4])),
+            time - draw(st.sampled_from([0, 0, 0, 0, 1, 3, 12, -30])),
+            draw(tokens),
+            draw(st.sampled_from(["left", "right"])) if parameters.two_streams else "left",
+            draw(st.sampled_from([None] * 9 + ["bad"])),
+        )
+        rows.append(found)
+    cuts = sorted(draw(st.lists(st.integers(0, len(rows)), max_size=8)))
+    batches = [rows[a:b] for a, b in zip([0, *cuts], [*cuts, len(rows)], strict=True)]
+    ends = draw(st.frozensets(st.integers(0, len(batches) - 1), max_size=2))
+    silences = st.lists(st.sampled_from([1, 3, 10, 30]), max_size=2).map(tuple)
+    return Run(batches, ends, parameters, tuple(draw(silences) for _ in batches) if idle else ())
+
+
+@pytest.fixture
+def folder(tmp_path: Path) -> Path:
+    return tmp_path / "run"
+
+
+@contextmanager
+def small(limit: int | None) -> Iterator[None]:
+    """What is put together at once has so many bytes at most, offsets of 32 bits so many at most, and chunks too."""
+    with pytest.MonkeyPatch.context() as patch:
+        if limit is not None:
+            patch.setattr(pieces, "LIMIT", limit)
+            patch.setattr(columns, "SMALL", 2 * limit)
+            patch.setattr(chunks, "LARGEST", 3 * limit)
+            patch.setattr(chunks, "MERGED", 3)
+        yield
+
+
+limits = st.sampled_from([None, 1, 60, 200, 1000])
+
+
+def fresh(folder: Path) -> Path:
+    shutil.rmtree(folder, ignore_errors=True)
+    folder.mkdir()
+    return folder
+
+
+@settings(max_examples=150, deadline=None, suppress_health_check=[HealthCheck.function_scoped_fixture])
+@given(runs())
+def test_equal_to_brute_force(folder: Path, case: Run) -> None:
+    check(folder, case, run(fresh(folder), case))
+
+
+@settings(max_examples=60, deadline=None, suppress_health_check=[HealthCheck.function_scoped_fixture])
+@given(runs(idle=True), st.randoms(use_true_random=False), limits)
+def test_a_process_that_dies_before_the_commit(folder: Path, case: Run, chance: random.Random, limit: int | None) -> None:
+    """Everything is written, but Spark does not know: the batch comes again. The window is restored piece by piece."""
+    with small(limit):
+        run_again(fresh(folder), case, lambda batch: chance.random() < 0.6, chance)
+        check(folder, case, start(folder, case.parameters))
+
+
+def run_again(folder: Path, case: Run, commits: Callable[[int], bool], chance: random.Random | None = None) -> LiveJoin:
+    for _ in range(200):
+        batch, ended = (int(file.read_text()) if file.exists() else -1 for file in (folder / "committed", folder / "ended"))
+        try:
+            live = start(folder, case.parameters)
+            if batch == live._state.batch:
+                idle(live, case)
+            if batch in case.ends and batch != ended:
+                live.end()
+                (folder / "ended").write_text(str(batch))
+            return run(folder, case, commits, batch + 1, chance)
+        except Killed:
+            continue
+    raise AssertionError("it never ends")
+
+
+def scenario(idle: bool = False) -> Run:
+    chance = random.Random(5)
+    rows = [
+        Row(n, n // 2 - chance.choice([0, 0, 1, 3, 9]), tuple(chance.choices(range(6), k=chance.randrange(1, 5))))
+        for n in range(60)
+    ]
+    rows = [replace(row, reason="bad") if row.id % 17 == 5 else row for row in rows]
+    return Run(
+        [rows[n : n + 7] for n in range(0, 60, 7)], frozenset({4}), idles=((), (), (5, 2), (), (), (), (30,)) if idle else ()
+    )
+
+
+@pytest.mark.parametrize("how", ["before", "half", "after"])
+def test_killed_at_any_moment(folder: Path, monkeypatch: pytest.MonkeyPatch, how: str) -> None:
+    """Die at the first, the second, ... change of a file: before it, with half a file written, or after it.
+
+    The process after it dies too, in the same batch and a little later; and rows come in another order each time.
+    """
+    monkeypatch.setattr(chunks, "MERGED", 3)
+    monkeypatch.setattr(folders, "MERGED", 2)
+    monkeypatch.setattr(folders, "GRACE", 0.0)
+    if how != "after":  # final files are enough once; tests/spark/test_folders.py has the rest
+        monkeypatch.setattr(folders, "YOUNG", 1e9)
+    case = scenario(idle=True)
+    undisturbed = results(folder, run(fresh(folder), case))
+    check(folder, case, start(folder, case.parameters))
+    real_write, real_delete = Folder.write, Folder.delete
+    left = [0]
+
+    def killing(real: Callable[..., None]) -> Callable[..., None]:
+        def change(self: Folder, name: str, *data: Any) -> None:
+            left[0] -= 1
+            if left[0] == 0:
+                if how == "half" and data:
+                    Path(self.path).mkdir(parents=True, exist_ok=True)
+                    Path(self.path, f".{name}.part").write_bytes(bytes(data[0])[: len(data[0]) // 2])
+                elif how == "after":
+                    real(self, name, *data)
+                raise Killed
+            real(self, name, *data)
+
+        return change
+
+    monkeypatch.setattr(Folder, "write", killing(real_write))
+    monkeypatch.setattr(Folder, "delete", killing(real_delete))
+    moment, died = 0, True
+    while died:
+        moment += 1
+        left[0] = moment
+        fresh(folder)
+        chance = random.Random(moment)
+        try:
+            run(folder, case, chance=chance)
+            died = False
+        except Killed:
+            left[0] = 1 + moment % 4
+            live = run_again(folder, case, lambda batch: True, chance)
+            assert results(folder, live) == undisturbed, f"killed at change {moment}"
+            named = {chunk.name for chunk in live._state.chunks}
+            left[0] = 0
+            live._checkpoint.collect(live._state)
+            assert {file.name for file in (folder / "swoop" / "chunks").iterdir()} == named
+    assert moment > 50
+
+
+def test_small_chunks_are_merged_and_old_ones_go(folder: Path) -> None:
+    parameters = replace(PARAMETERS, window=find_window(200), lateness=0)
+    live = start(folder, parameters)
+    most = 0
+    for batch in range(1000):
+        live.process(batch, table([Row(batch, batch, (batch % 7, batch % 5))]))
+        most = max(most, len(list((folder / "swoop" / "chunks").iterdir())))
+    assert most < 64
+    kept = sum(chunk.rows for chunk in live._state.chunks)
+    assert 200 <= kept < 500
+    assert len(list((folder / "swoop" / "states").iterdir())) == 2
+    assert list(start(folder, parameters).topk) == list(live.topk)
+
+
+def test_other_parameters_are_refused_by_name(folder: Path) -> None:
+    start(folder, PARAMETERS)
+    with pytest.raises(InvalidArgument, match="window was '12' and now is '13'"):
+        start(folder, replace(PARAMETERS, window=find_window(13)))
+    with pytest.raises(
+        InvalidArgument, match="similarity was 'jaccard' and now is 'dice'; min_similarity was None and now is 0.5"
+    ):
+        start(folder, replace(PARAMETERS, similarity=find_similarity("dice"), min_similarity=0.5))
+    start(folder, replace(PARAMETERS, lateness=1))
+
+
+def test_k_may_be_lowered(folder: Path) -> None:
+    """What no longer fits leaves the top-k, so the feed still adds up to it."""
+    case = scenario()
+    live = start(folder, case.parameters)
+    for batch, rows in enumerate(case.batches[:4]):
+        live.process(batch, table(rows))
+    before = list(live.topk)
+    assert len(before) == 3
+    lower = replace(case.parameters, k=2)
+    live = start(folder, lower)
+    assert list(live.topk) == before[:2]
+    for batch, rows in enumerate(case.batches[4:], 4):
+        live.process(batch, table(rows))
+    live.end()
+    current: set[Any] = set()
+    for row in read(folder, "changes"):
+        pair = (row["newer"], row["older"])
+        (current.add if row["kind"] == "enter" else current.remove)(pair)
+        assert len(current) <= 3
+    assert current == {(pair.newer, pair.older) for pair in live.topk}
+    with pytest.raises(InvalidArgument, match="k=2, and k may be lowered but not raised to 3"):
+        start(folder, case.parameters)
+
+
+def test_a_batch_that_comes_again_has_the_k_it_had(folder: Path) -> None:
+    case = scenario()
+    live = start(folder, case.parameters)
+    for batch, rows in enumerate(case.batches[:3]):
+        live.process(batch, table(rows))
+    before = read(folder, "changes")
+    live = start(folder, replace(case.parameters, k=1))
+    live.process(2, table(case.batches[2]))
+    assert read(folder, "changes") == before
+    live.process(3, table(case.batches[3]))
+    assert len(live.topk) == 1
+
+
+@pytest.mark.parametrize("part", ["states", "chunks"])
+@pytest.mark.parametrize("damage", ["flipped", "short", "gone"])
+def test_damage_is_found(folder: Path, part: str, damage: str) -> None:
+    case = scenario()
+    live = start(folder, case.parameters)
+    for batch, rows in enumerate(case.batches[:3]):
+        live.process(batch, table(rows))
+    name = f"{live._state.step}.json" if part == "states" else live._state.chunks[-1].name
+    file = folder / "swoop" / part / name
+    data = bytearray(file.read_bytes())
+    if damage == "gone":
+        file.unlink()
+    else:
+        data[len(data) // 2] ^= 0xFF
+        file.write_bytes(data if damage == "flipped" else data[: len(data) // 2])
+    if (part, damage) == ("states", "gone"):  # as if the last batch had not been
+        start(folder, case.parameters).process(2, table(case.batches[2]))
+    else:
+        with pytest.raises(InvalidFile, match=f"damaged: {part}/{name}.*new checkpoint"):
+            start(folder, case.parameters)
+
+
+def test_damaged_parameters(folder: Path) -> None:
+    start(folder, PARAMETERS)
+    file = folder / "swoop" / "parameters.json"
+    known = json.loads(file.read_text())
+    file.write_text(json.dumps({**known, "version": 99}))
+    with pytest.raises(InvalidFile, match="version 99.*Upgrade"):
+        start(folder, PARAMETERS)
+    file.write_text("[]")
+    with pytest.raises(InvalidFile, match="damaged: parameters.json"):
+        start(folder, PARAMETERS)
+
+
+def test_a_checkpoint_of_another_run(folder: Path) -> None:
+    live = start(folder, PARAMETERS)
+    with pytest.raises(InvalidFile, match="goes on with batch 5.*after batch -1.*new checkpoint"):
+        live.process(5, table([Row(1, 1, (1,))]))
+    live.process(0, table([Row(1, 1, (1,))]))
+    live.process(1, table([Row(2, 2, (1,))]))
+    live.process(2, table([Row(3, 3, (1,))]))
+    with pytest.raises(InvalidFile, match="goes on with batch 0"):
+        start(folder, PARAMETERS).process(0, table([Row(1, 1, (1,))]))
+
+
+def test_checksums_of_states() -> None:
+    state = State(4, 3)
+    assert State.from_json(state.to_json()) == state
+    outer = json.loads(state.to_json())
+    assert outer["crc"] == zlib.crc32(outer["state"].encode())

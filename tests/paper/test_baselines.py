@@ -1,0 +1,80 @@
+"""One contract for all algorithms: the oracle's ordered result after every arrival, whatever the parameters."""
+
+from __future__ import annotations
+
+import tempfile
+from pathlib import Path
+
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+import swoop
+from swoop import oracle
+from swoop.errors import InvalidArgument
+from swoop.join.algorithms import ALGORITHMS
+from swoop.paper.baselines.codes import BASELINES
+from swoop.paper.streams import generate
+from tests.support.histories import History, histories, insert
+from tests.test_similarity import USER_DEFINED
+
+
+@pytest.mark.parametrize("algorithm", list(BASELINES))
+@settings(max_examples=60)
+@given(history=histories(), later=st.integers(0, 30))
+def test_same_as_the_oracle_after_every_arrival(algorithm: str, history: History, later: int) -> None:
+    join = history.join(algorithm=algorithm)
+    for number, record in enumerate(history.records, 1):
+        insert(join, [record])
+        assert list(join.topk()) == oracle.topk(history.records[:number], **history.options)
+    if history.records:
+        now = history.records[-1].time + later
+        join.advance(now)
+        assert list(join.topk()) == oracle.topk(history.records, **history.options, now=now)
+
+
+@pytest.mark.parametrize("algorithm", list(BASELINES))
+@settings(max_examples=25)
+@given(history=histories())
+def test_bulks_and_saving(algorithm: str, history: History) -> None:
+    join = history.join(algorithm=algorithm)
+    half = len(history.records) // 2
+    insert(join, history.records[:half])
+    with tempfile.TemporaryDirectory() as folder:
+        join.save(Path(folder) / "join")
+        join = swoop.TopKJoin.load(Path(folder) / "join")
+    assert join.algorithm == algorithm
+    insert(join, history.records[half:])
+    assert list(join.topk()) == oracle.topk(history.records, **history.options)
+    join._engine.shrink()
+    assert list(join.topk()) == oracle.topk(history.records, **history.options)
+
+
+@pytest.mark.parametrize("algorithm", list(BASELINES))
+@settings(max_examples=25)
+@given(history=histories(), similarity=st.sampled_from(USER_DEFINED))
+def test_user_defined_similarities(algorithm: str, history: History, similarity: swoop.Similarity) -> None:
+    options = {**history.options, "similarity": similarity, "min_similarity": None}
+    join = swoop.TopKJoin(**options, algorithm=algorithm)
+    for number, record in enumerate(history.records, 1):
+        insert(join, [record])
+        assert list(join.topk()) == oracle.topk(history.records[:number], **options)
+
+
+@pytest.mark.parametrize("shape", ["tweet", "industry", "dblp"])
+def test_all_agree_on_a_longer_stream(shape: str) -> None:
+    stream = generate(shape, 700)
+    duration = stream.window_for(120)
+    joins = [swoop.TopKJoin(7, duration, algorithm=algorithm) for algorithm in ALGORITHMS]
+    for tokens, time in zip(stream.sets(), stream.times.tolist(), strict=True):
+        for join in joins:
+            join.insert(tokens, time)
+        assert all(join.topk() == joins[0].topk() for join in joins[1:])
+    sizes = {join.algorithm: join.stats.stock_size for join in joins}
+    assert sizes["scase"] == sizes["swoop-minimal"] == sizes["swoop-noindex"] == sizes["swoop-noincrement"]
+    assert sizes["static"] == 7 < sizes["swoop-minimal"] < sizes["base"]
+
+
+def test_what_is_not_supported_is_refused() -> None:
+    with pytest.raises(InvalidArgument, match="algorithm 'scase' has no change feed"):
+        swoop.TopKJoin(3, 10, algorithm="scase", track_changes=True)

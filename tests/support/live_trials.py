@@ -1,0 +1,132 @@
+"""Random trials of what Spark runs, without Spark: histories in slices, live joins that die, cells; with tiny thresholds."""
+
+from __future__ import annotations
+
+import random
+import tempfile
+from collections import Counter
+from dataclasses import replace
+from pathlib import Path
+from typing import Any
+from unittest.mock import patch
+
+from swoop.engine import thresholds
+from swoop.live import ahead, chunks
+from swoop.live.base import Parameters
+from swoop.oracle import Record
+from swoop.similarity import find_similarity
+from swoop.times import find_window
+from tests.live import test_live_join
+from tests.live.test_live_join import Row, Run
+from tests.spark import test_cells, test_slices
+from tests.support.histories import SIMILARITIES
+from tests.support.rare import tiny
+from tests.support.rhythms import stream
+from tests.support.trials import THRESHOLDS, WINDOWS
+
+SIZE = 60
+
+
+def numbered(records: list[Record]) -> list[Record]:
+    """The same sets with integers for tokens."""
+    numbers: dict[Any, int] = {}
+    return [
+        Record(
+            [numbers.setdefault((type(token), token), len(numbers)) for token in record.tokens],
+            record.time,
+            None,
+            record.stream,
+        )
+        for record in records
+    ]
+
+
+def options(rng: random.Random) -> dict[str, Any]:
+    similarity = rng.choice(SIMILARITIES)
+    return {
+        "k": rng.choice([1, 2, 3, 10, 1000]),
+        "window": rng.choice(WINDOWS),
+        "similarity": similarity,
+        "two_streams": rng.random() < 0.3,
+        "min_similarity": rng.choice([None, None, *THRESHOLDS.get(similarity, (0.0, 0.2, 1 / 3, 0.7, 1.0))]),
+    }
+
+
+def sliced(seed: int, taken: Counter[str]) -> int:
+    """A history, cut anywhere."""
+    rng = random.Random(f"{seed} sliced")
+    asked = options(rng)
+    records = numbered(stream(rng, rng.randrange(1, SIZE), asked["two_streams"]))
+    first, last = int(records[0].time), int(records[-1].time)  # type: ignore[arg-type]
+    cuts = [*sorted({first, *(rng.randrange(first, last + 1) for _ in range(rng.randrange(6)))}), last + 1]
+    with thresholds.use(tiny(rng, SIZE)):
+        found = test_slices.run_sliced(records, cuts, rng.randrange(1, 20), **asked)
+    expected = test_slices.stays_of(records, **asked)
+    assert found == expected, seed
+    return len(expected) + len(records)
+
+
+def run_of(rng: random.Random) -> Run:
+    """Batches of a stream with a rhythm, some of its rows late, bad, or from the future."""
+    asked = options(rng)
+    parameters = Parameters(
+        k=asked["k"],
+        window=find_window(asked["window"]),
+        similarity=find_similarity(asked["similarity"]),
+        two_streams=asked["two_streams"],
+        min_similarity=asked["min_similarity"],
+        lateness=rng.choice([0, 3, 50]),
+        times="integer",
+        max_ahead=rng.choice([None, None, 5, 3000]),
+    )
+    rows = [
+        Row(
+            rng.choice([number, number % 4]),
+            int(record.time) - rng.choice([0, 0, 0, 1, 3, 60, -5000]),  # type: ignore[arg-type]
+            tuple(record.tokens),  # type: ignore[arg-type]
+            record.stream or "left",
+            "bad" if rng.random() < 0.05 else None,
+        )
+        for number, record in enumerate(numbered(stream(rng, rng.randrange(1, SIZE), asked["two_streams"])))
+    ]
+    cuts = sorted(rng.randrange(len(rows) + 1) for _ in range(rng.randrange(9)))
+    batches = [rows[a:b] for a, b in zip([0, *cuts], [*cuts, len(rows)], strict=True)]
+    return Run(batches, frozenset(rng.sample(range(len(batches)), min(len(batches), rng.randrange(3)))), parameters)
+
+
+def _lived(seed: int, cells: int | None, taken: Counter[str]) -> int:
+    real_merge = chunks.read_chunks
+
+    def merge(*arguments: Any) -> Any:
+        taken["chunks merged"] += 1
+        return real_merge(*arguments)
+
+    rng = random.Random(f"{seed} {cells}")
+    case = run_of(rng)
+    if cells is None:
+        case = replace(case, idles=tuple(tuple(rng.choices([1, 40, 4000], k=rng.choice([0, 0, 1, 2]))) for _ in case.batches))
+    with (
+        tempfile.TemporaryDirectory() as name,
+        thresholds.use(tiny(rng, SIZE)),
+        patch.object(ahead, "AGREEING", 3),
+        patch.object(chunks, "MERGED", rng.choice([2, 3, 16])),
+        patch.object(chunks, "read_chunks", merge),
+    ):
+        folder = Path(name)
+        if cells is None:
+            test_live_join.run_again(folder, case, lambda batch: rng.random() < 0.7)
+            live: Any = test_live_join.start(folder, case.parameters)
+        else:
+            live = test_cells.run_cells(folder, case, cells, rng, dies=0.2)
+        test_live_join.check(folder, case, live)
+    return sum(map(len, case.batches)) + live.stats.changes
+
+
+def live(seed: int, taken: Counter[str]) -> int:
+    """A live join whose process dies now and then."""
+    return _lived(seed, None, taken)
+
+
+def in_cells(seed: int, taken: Counter[str]) -> int:
+    """The same with cells, whose driver dies now and then."""
+    return _lived(seed, 2 + seed % 3, taken)
