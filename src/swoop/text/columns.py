@@ -1,0 +1,122 @@
+"""Columns of texts as columns of tokens, block by block."""
+
+from __future__ import annotations
+
+import unicodedata
+from collections.abc import Iterator
+from functools import cache
+from typing import Any, NamedTuple
+
+import numpy as np
+import pyarrow as pa
+import pyarrow.compute as pc
+
+from swoop.engine.tokens import Texts, Tokens
+from swoop.errors import InternalError
+from swoop.text import characters, kernels
+from swoop.text.functions import TokenFunction
+
+BLOCK = 1 << 20  # bytes of text that are read at once
+
+_IN_CONTEXT = ("\u0130", "\u03a3")
+"""Letters whose small ones depend on what is around them, or are several: texts with them are put into lower case by Python."""
+
+
+class Block(NamedTuple):
+    """The tokens of some rows; those of the n-th are ``offsets[n]`` to ``offsets[n + 1]``."""
+
+    first: int
+    rows: int
+    offsets: np.ndarray
+    tokens: Tokens
+
+
+def join_texts(texts: list[pa.Array]) -> pa.Array:
+    """Several columns as one, with a space between texts; null where all are."""
+    large = [text.cast(pa.large_string()) for text in texts]
+    if len(large) == 1:
+        return large[0]
+    return pc.binary_join_element_wise(*large, pa.scalar(" ", pa.large_string()), null_handling="skip").filter(
+        pa.array(np.ones(len(large[0]), bool))
+    )
+
+
+def prepare(texts: pa.Array, function: TokenFunction) -> pa.Array:
+    """Texts in the form that kernels read, without nulls."""
+    if function.nfc:
+        texts = _replace(texts, pc.invert(pc.string_is_ascii(texts)), lambda text: unicodedata.normalize("NFC", text))
+    for letter in _IN_CONTEXT:
+        texts = _replace(texts, pc.match_substring(texts, letter), str.lower)
+    return texts
+
+
+def _replace(texts: pa.Array, which: pa.Array, change: Any) -> pa.Array:
+    if not pc.any(which).as_py():
+        return texts
+    changed = [change(text) for text in texts.filter(which).to_pylist()]
+    return pc.replace_with_mask(texts, which, pa.array(changed, pa.large_string()))
+
+
+@cache
+def _tables() -> tuple[np.ndarray, np.ndarray, np.ndarray]:
+    classes, lower = np.frombuffer(characters.classes(), np.uint8), kernels.lower_table()
+    return classes, lower, kernels.ascii_table(classes, lower)
+
+
+def read_tokens(texts: pa.Array, function: TokenFunction) -> Iterator[Block]:
+    """The tokens of a column of valid texts, without nulls, in blocks of rows."""
+    texts = prepare(texts, function)
+    _, ends_buffer, data_buffer = texts.buffers()
+    ends = np.frombuffer(ends_buffer, np.int64)[texts.offset : texts.offset + len(texts) + 1]
+    data = np.frombuffer(data_buffer, np.uint8) if data_buffer is not None and data_buffer.size else np.empty(0, np.uint8)
+    first = 0
+    while first < len(texts):
+        stop = max(first + 1, int(np.searchsorted(ends, ends[first] + BLOCK, side="right")) - 1)
+        offsets, tokens = _read_block(data, ends[first : stop + 1], function)
+        yield Block(first, stop - first, offsets, Tokens(strings=tokens))
+        first = stop
+
+
+def _read_block(data: np.ndarray, ends: np.ndarray, function: TokenFunction) -> tuple[np.ndarray, Texts]:
+    classes, lower, ascii_words = _tables()
+    size = int(ends[-1] - ends[0])
+    out = np.empty(size + size // 2 + 8, np.uint8)
+    position, offsets = np.zeros(4, np.int64), np.zeros(len(ends), np.int64)
+    token_ends = np.zeros(size // 4 + 64, np.int64)
+    while True:
+        given = (position, out, token_ends, offsets)
+        if function.unit == "words":
+            code = kernels.read_words(data, ends, classes, lower, ascii_words, function.keep_urls, function.emoji, *given)
+        else:
+            code = kernels.read_characters(data, ends, classes, lower, *given)
+        if code == kernels.DONE:
+            break
+        if code == kernels.DAMAGED:
+            raise InternalError(f"row {position[kernels.ROW]} of a block of texts is not UTF-8, though it was checked")
+        token_ends = np.concatenate((token_ends, np.zeros(len(token_ends), np.int64)))
+    found = Texts(out[: position[kernels.BYTES]], token_ends[: position[kernels.TOKENS] + 1])
+    if function.stop_words:
+        offsets, found = _without(offsets, found, function.stop_words)
+    return (offsets, found) if function.n == 1 else _join(offsets, found, function)
+
+
+def _without(offsets: np.ndarray, found: Texts, stop_words: frozenset[str]) -> tuple[np.ndarray, Texts]:
+    """All but the stop words."""
+    buffers = [None, pa.py_buffer(np.ascontiguousarray(found.ends)), pa.py_buffer(found.data)]
+    tokens = pa.Array.from_buffers(pa.large_string(), len(found), buffers)
+    stays = pc.invert(pc.is_in(tokens, pa.array(sorted(stop_words), pa.large_string())))
+    left = tokens.filter(stays)
+    _, ends, data = left.buffers()
+    count = np.concatenate(([0], np.cumsum(stays.to_numpy(zero_copy_only=False))))
+    bytes_ = np.frombuffer(data, np.uint8) if data is not None and data.size else found.data[:0]
+    return count[offsets], Texts(bytes_, np.frombuffer(ends, np.int64)[: len(left) + 1])
+
+
+def _join(offsets: np.ndarray, found: Texts, function: TokenFunction) -> tuple[np.ndarray, Texts]:
+    between = 1 if function.unit == "words" else 0
+    run_offsets = np.zeros(len(offsets), np.int64)
+    ends = np.ascontiguousarray(found.ends)
+    size = kernels.count_runs(ends, offsets, function.n, between, run_offsets)
+    out, run_ends = np.empty(size, np.uint8), np.zeros(int(run_offsets[-1]) + 1, np.int64)
+    kernels.join_runs(found.data, ends, offsets, function.n, between, out, run_ends)
+    return run_offsets, Texts(out, run_ends)
