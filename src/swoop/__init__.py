@@ -21,6 +21,7 @@ if TYPE_CHECKING:
     from swoop.join.warmup import warmup
     from swoop.results import Change, Changes, Explanation, Pair, Step, TopK
     from swoop.similarity import Similarity
+    from swoop.text.functions import char_ngrams, word_ngrams, words
 
 try:
     __version__ = version("swoop-join")
@@ -37,7 +38,10 @@ _HOMES = {
     "Step": "swoop.results",
     "TopK": "swoop.results",
     "TopKJoin": "swoop.join.topk_join",
+    "char_ngrams": "swoop.text.functions",
     "warmup": "swoop.join.warmup",
+    "word_ngrams": "swoop.text.functions",
+    "words": "swoop.text.functions",
 }
 
 __all__ = [
@@ -51,9 +55,12 @@ __all__ = [
     "SwoopError",
     "TopK",
     "TopKJoin",
+    "char_ngrams",
     "last",
     "oracle",
     "warmup",
+    "word_ngrams",
+    "words",
 ]
 
 

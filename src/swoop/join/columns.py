@@ -13,6 +13,8 @@ from swoop.engine.rank import MAX_SET_SIZE
 from swoop.engine.tokens import Texts, Tokens
 from swoop.errors import InvalidData, InvalidTime, InvalidType, SwoopError
 from swoop.join.sets import flatten, read_set
+from swoop.text.columns import join_texts, make_tokens
+from swoop.text.functions import TokenFunction
 from swoop.times import LATEST, Clock, TimeKind
 
 Columns = Mapping[str, Any]
@@ -84,7 +86,7 @@ def as_array(column: Any, name: str, what: str) -> pa.Array:
         if hasattr(column, "__arrow_array__"):
             return pa.array(column)
         return pa.array(list(column))
-    except (pa.ArrowInvalid, pa.ArrowTypeError, TypeError, OverflowError) as error:
+    except (pa.ArrowInvalid, pa.ArrowTypeError, TypeError, OverflowError, UnicodeError) as error:
         raise InvalidData(f"column {name!r} cannot be read as {what}: {error}") from error
 
 
@@ -162,6 +164,43 @@ def _read_texts(values: pa.Array, kind: pa.DataType) -> Texts:
     ends = np.frombuffer(ends, np.int64)[values.offset : values.offset + len(values) + 1] if ends else np.zeros(1, np.int64)
     bytes_ = np.frombuffer(data, np.uint8) if data is not None and data.size else np.empty(0, np.uint8)
     return Texts(bytes_[ends[0] : ends[-1]], ends - ends[0])
+
+
+_STRINGS = (pa.types.is_string, pa.types.is_large_string, pa.types.is_string_view)
+
+
+def read_texts(columns: Columns, function: TokenFunction) -> pa.Array:
+    """The texts that a token function reads, all columns as one. What cannot be used is refused before anything arrives."""
+    texts = [_read_text(find_column(columns, name, "tokens"), name) for name in function.columns]
+    check_lengths(dict(zip(function.columns, map(len, texts), strict=True)))
+    joined = join_texts(texts)
+    names = ", ".join(function.columns)
+    _refuse_nulls(joined, names, "there is no text, but null")
+    for row in np.flatnonzero(pc.binary_length(joined).to_numpy(zero_copy_only=False) > MAX_SET_SIZE).tolist():
+        tokens = sum(len(block.tokens) for block in make_tokens(joined.slice(row, 1), function))
+        if tokens > MAX_SET_SIZE:
+            raise _refuse_row(names, row, f"the set has {tokens} tokens, and {MAX_SET_SIZE} is the most there can be")
+    return joined
+
+
+def _read_text(column: Any, name: str) -> pa.Array:
+    array = as_array(column, name, "texts")
+    if pa.types.is_dictionary(array.type):
+        array = array.dictionary_decode()
+    if pa.types.is_null(array.type):
+        array = array.cast(pa.string())
+    if not any(is_string(array.type) for is_string in _STRINGS):
+        raise InvalidData(f"column {name!r} has type {array.type}; words are made from strings")
+    try:
+        array.validate(full=True)
+    except pa.ArrowInvalid as error:
+        for row in range(len(array)):
+            try:
+                array.slice(row, 1).validate(full=True)
+            except pa.ArrowInvalid:
+                raise _refuse_row(name, row, "the text is not UTF-8") from error
+        raise InvalidData(f"column {name!r} cannot be read: {error}") from error
+    return array
 
 
 def read_times(column: Any, name: str, clock: Clock) -> tuple[TimeKind, np.ndarray]:

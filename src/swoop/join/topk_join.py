@@ -17,6 +17,8 @@ from swoop.join.ids import Ids, read_id
 from swoop.join.sets import flatten, read_set, single_kind
 from swoop.results import Changes, Explanation, Id, Pair, Step, Stream, TopK
 from swoop.similarity import Similarity, check_min_similarity, find_similarity
+from swoop.text.blocks import Block
+from swoop.text.functions import TokenFunction
 from swoop.times import Clock, Time, TimeKind, find_window
 
 NO_SIDES = np.empty(0, np.int8)
@@ -239,7 +241,7 @@ class TopKJoin:
     def insert_many(
         self,
         data: Any,
-        tokens: str = "tokens",
+        tokens: str | TokenFunction = "tokens",
         time: str | None = "time",
         id: str | None = None,
         stream: str | None = None,
@@ -252,7 +254,9 @@ class TopKJoin:
             An Arrow table or record batch, a pandas or Polars data frame, or a dict of columns. If one row cannot be used, the
             error names it, and nothing is inserted.
         tokens, time, id, stream
-            The names of the columns. ``time=None`` where sets have no times (:func:`swoop.last` and unbounded windows).
+            The names of the columns. Tokens may also be made from columns of text, by :func:`swoop.words`,
+            :func:`swoop.word_ngrams` or :func:`swoop.char_ngrams`. ``time=None`` where sets have no times (:func:`swoop.last`
+            and unbounded windows).
 
         Examples
         --------
@@ -261,6 +265,9 @@ class TopKJoin:
         >>> join.insert_many({"tokens": [["a", "b"], ["a", "c"], ["a", "b", "c"]]}, time=None)
         >>> join.topk()[0].overlap
         2
+        >>> join.insert_many({"text": ["Win a phone!", "win a PHONE now"]}, tokens=swoop.words("text"), time=None)
+        >>> join.topk()[0].similarity
+        0.75
         """
         from swoop.join import columns as cs
 
@@ -268,17 +275,27 @@ class TopKJoin:
             self._finish()
             self._insert_table(cs.read_table(data), tokens, time, id, stream)
 
-    def _insert_table(self, columns: Any, tokens: str, time: str | None, id: str | None, stream: str | None) -> None:
+    def _insert_table(
+        self, columns: Any, tokens: str | TokenFunction, time: str | None, id: str | None, stream: str | None
+    ) -> None:
         from swoop.join import columns as cs
+        from swoop.text.columns import make_tokens
 
-        offsets, column = cs.read_tokens(cs.find_column(columns, tokens, "tokens"), tokens)
-        lengths = {tokens: len(offsets) - 1}
+        sets: Any
+        if isinstance(tokens, TokenFunction):
+            texts = cs.read_texts(columns, tokens)
+            sets, lengths = make_tokens(texts, tokens), {tokens.columns[0]: len(texts)}
+        else:
+            offsets, column = cs.read_tokens(cs.find_column(columns, tokens, "tokens"), tokens)
+            lengths = {tokens: len(offsets) - 1}
+            sets = [Block(0, len(offsets) - 1, offsets, column)]
+        size = next(iter(lengths.values()))
         ids: list[Any] | None = None
         sides = NO_SIDES
         if time is None:
             self._clock.check_kind("none", None)
             kind: Any = "none"
-            ticks = np.zeros(len(offsets) - 1, np.int64)
+            ticks = np.zeros(size, np.int64)
         else:
             kind, ticks = cs.read_times(cs.find_column(columns, time, "time"), time, self._clock)
             lengths[time] = len(ticks)
@@ -293,17 +310,20 @@ class TopKJoin:
         elif self.two_streams:
             raise InvalidData("in a two-stream join, name the column of 'left' and 'right' with stream=...")
         if cs.check_lengths(lengths):
-            self._insert_columns(kind, ticks, offsets, column, sides, ids)
+            self._insert_blocks(kind, ticks, sets, sides, ids)
 
-    def _insert_columns(
-        self, kind: Any, ticks: np.ndarray, offsets: np.ndarray, tokens: Any, sides: np.ndarray, ids: list[Any] | None
+    def _insert_blocks(
+        self, kind: Any, ticks: np.ndarray, sets: Iterable[Block], sides: np.ndarray, ids: list[Any] | None
     ) -> None:
+        """Let sets arrive, of which the tokens come in blocks of rows."""
         try:
             self._begin(kind, ticks, ids)
             before = self._engine.arrivals
             untimed = kind == "none" or self.window.kind == "count"
             times = np.arange(before, before + len(ticks)) if untimed else ticks
-            self._engine.insert(times, offsets, tokens, sides)
+            for first, rows, offsets, tokens in sets:
+                rows_of = slice(first, first + rows)
+                self._engine.insert(times[rows_of], offsets, tokens, sides[rows_of] if len(sides) else sides)
         finally:
             self._finish()
 

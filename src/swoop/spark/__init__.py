@@ -14,9 +14,10 @@ from swoop.live.base import StreamStats
 from swoop.live.manifest import folder, result_files
 from swoop.spark.handle import StreamHandle
 from swoop.spark.history import at_least_once, explain, rejected, topk_history
-from swoop.spark.preparation import char_ngrams, timestamps, transitions, word_ngrams, words
+from swoop.spark.preparation import timestamps, transitions
 from swoop.spark.sessions import session
 from swoop.spark.stream import TopKStream, topk_stream
+from swoop.text.functions import char_ngrams, word_ngrams, words
 
 __all__ = [
     "StreamHandle",

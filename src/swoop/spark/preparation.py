@@ -2,12 +2,12 @@
 
 Nothing leaves Spark's own engine::
 
-    sets = posts.select("id", timestamps("posted").alias("time"), words("title", "body").alias("tokens"))
+    sets = posts.select("id", timestamps("posted").alias("time"), words("title", "body").column().alias("tokens"))
 """
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable
+from collections.abc import Callable
 from decimal import Decimal
 from functools import reduce
 
@@ -16,11 +16,11 @@ from pyspark.sql import functions as F  # noqa: N812
 
 from swoop.errors import InvalidArgument
 from swoop.spark.rows import quoted
+from swoop.text.characters import FLAG_LETTERS, SKIN_TONES, VARIATION_SELECTORS, ZERO_WIDTH_JOINER, picture_ranges
+from swoop.text.functions import TokenFunction
 from swoop.times import FIRST_DATETIME, LAST_DATETIME
 
 ColumnOrName = Column | str
-
-_URL = r"(?:https?://|www\.)\S+"
 
 _UNITS = {"s": 6, "ms": 3, "us": 0, "ns": -3}  # powers of ten that make them microseconds
 _NUMBER_TYPE = r"^(tinyint|smallint|int|bigint|float|double|decimal\(.*)$"
@@ -60,40 +60,42 @@ def _runs(parts: Column, n: int, between: str) -> Column:
     return _once(parts, runs)
 
 
-def words(*columns: ColumnOrName, stop_words: Iterable[str] = (), keep_urls: bool = True) -> Column:
-    """The different words of one or more columns of text, in lower case, in the order of their first appearance.
-
-    Words are runs of letters and digits of any script. An address of the web is one word, unless ``keep_urls`` is False: then
-    it is split like everything else. Where all columns are null, or a text is not UTF-8, so is the result.
-
-    As everywhere in Spark, ``"post.text"`` names a field of a column; a column of this name is written with backticks.
-    """
-    found = _word_list(columns, keep_urls)
-    left_out = [word.lower() for word in stop_words]
-    if left_out:
-        found = F.array_except(found, F.array(*(F.lit(word) for word in left_out)))
-    return _where_readable(columns, F.array_distinct(found))
-
-
-def _word_list(columns: tuple[ColumnOrName, ...], keep_urls: bool) -> Column:
-    text = F.lower(_text(columns))
-    pattern = f"({_URL}|[\\p{{L}}\\p{{N}}_]+)" if keep_urls else "([\\p{L}\\p{N}_]+)"
-    return F.regexp_extract_all(text, F.lit(pattern), 1)
+def token_column(function: TokenFunction) -> Column:
+    """What a token function makes of columns, in column expressions. See :meth:`swoop.text.functions.TokenFunction.column`."""
+    if function.nfc:
+        raise InvalidArgument("Spark has no expression for NFC; give the token function itself instead of its column()")
+    text = F.lower(F.concat_ws(" ", *map(F.col, function.columns)))
+    if function.unit == "characters":
+        spaced = F.trim(F.regexp_replace(text, f"[{_SPACE}]+", " "))
+        found, between = F.filter(F.split(spaced, ""), lambda character: character != ""), ""
+    else:
+        found, between = F.regexp_extract_all(text, F.lit(_word_pattern(function)), 0), " "
+        if function.stop_words:
+            left_out = F.array(*(F.lit(word) for word in sorted(function.stop_words)))
+            found = F.filter(found, lambda word: ~F.array_contains(left_out, word))
+    runs = F.array_distinct(found) if function.n == 1 else _runs(found, function.n, between)
+    return _where_readable(tuple(function.columns), runs)
 
 
-def word_ngrams(*columns: ColumnOrName, n: int = 2, keep_urls: bool = True) -> Column:
-    """The different runs of n words, joined by spaces. A text with fewer words is one token."""
-    if n < 1:
-        raise InvalidArgument(f"n must be at least 1, not {n}")
-    return _where_readable(columns, _runs(_word_list(columns, keep_urls), n, " "))
+_SPACE = r"\t-\r\x1c-\x1f \x85\xa0\u1680\u2000-\u200a\u2028\u2029\u202f\u205f\u3000"
 
 
-def char_ngrams(*columns: ColumnOrName, n: int = 3) -> Column:
-    """The different runs of n characters, in lower case, with runs of white space as one space. A shorter text is one token."""
-    if n < 1:
-        raise InvalidArgument(f"n must be at least 1, not {n}")
-    text = F.trim(F.regexp_replace(F.lower(_text(columns)), r"\s+", " "))
-    return _where_readable(columns, _runs(F.filter(F.split(text, ""), lambda character: character != ""), n, ""))
+def _word_pattern(function: TokenFunction) -> str:
+    """A regular expression for words, as :mod:`swoop.text.reference` defines them."""
+    found = [r"[\p{L}\p{M}\p{N}_]+"]
+    if function.keep_urls:
+        found.insert(0, f"(?:https?://|www\\.)[^{_SPACE}]+")
+    if function.emoji:
+        picture = "[" + "".join(map(_range, picture_ranges())) + "]"
+        flags = f"[{_range(FLAG_LETTERS)}]{{2}}"
+        look = "[" + _range(VARIATION_SELECTORS) + _range(SKIN_TONES) + "]"
+        found += [flags, f"{picture}(?:{look}|\\x{{{ZERO_WIDTH_JOINER:x}}}{picture})*"]
+    return "|".join(found)
+
+
+def _range(codes: range) -> str:
+    """Code points as a part of a regular expression of Java's."""
+    return f"\\x{{{codes[0]:x}}}-\\x{{{codes[-1]:x}}}"
 
 
 def transitions(events: DataFrame, case: str, activity: str, time: str) -> DataFrame:

@@ -1,4 +1,4 @@
-"""Characters: what is part of a word, what is space, what is an emoji. One table per process, made from Python's Unicode data."""
+"""Characters: what is part of a word, what is white space, what is an emoji, by the Unicode data of Python."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ _ASSIGNED = (range(0x40000), range(0xE0000, 0xE1000))
 """Where Unicode has characters; there are none elsewhere, but for private ones, which are in no class."""
 
 _PICTURES = (
-    "a9 ae 203c 2049 2122 2139 2194-2199 21a9-21aa 231a-231b 2328 2388 23cf 23e9-23f3 23f8-23fa 24c2 25aa-25ab 25b6 25c0 "
+    "a9 ae 203c 2049 2122 2139 2194-2199 21a9-21aa 231a-231b 2328 2388 23cf 23e9-23f3 23f8-23fa 25aa-25ab 25b6 25c0 "
     "25fb-25fe 2600-2605 2607-2612 2614-2685 2690-2705 2708-2712 2714 2716 271d 2721 2728 2733-2734 2744 2747 274c 274e "
     "2753-2755 2757 2763-2767 2795-2797 27a1 27b0 27bf 2934-2935 2b05-2b07 2b1b-2b1c 2b50 2b55 3030 303d 3297 3299 "
     "1f000-1f0ff 1f10d-1f10f 1f12f 1f16c-1f171 1f17e-1f17f 1f18e 1f191-1f19a 1f1ad-1f1e5 1f201-1f20f 1f21a 1f22f 1f232-1f23a "
@@ -27,10 +27,10 @@ _PICTURES = (
 """Unicode's property Extended_Pictographic, which Python does not know."""
 
 
-def picture_ranges() -> list[tuple[int, int]]:
-    """First and last code points of the pictures."""
+def picture_ranges() -> list[range]:
+    """The code points of the pictures, without the circled M, which has a small letter."""
     ends = (part.split("-") for part in _PICTURES.split())
-    return [(int(end[0], 16), int(end[-1], 16)) for end in ends]
+    return [range(int(end[0], 16), int(end[-1], 16) + 1) for end in ends]
 
 
 @cache
@@ -45,8 +45,7 @@ def classes() -> bytes:
             elif character.isspace():
                 table[code] = SPACE
     table[ord("_")] = WORD
-    for first, last in picture_ranges():
-        for code in range(first, last + 1):
-            if chr(code).lower() == chr(code):  # the circled M is a letter, too
-                table[code] |= PICTURE
+    for codes in picture_ranges():
+        for code in codes:
+            table[code] |= PICTURE
     return bytes(table)

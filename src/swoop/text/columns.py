@@ -4,8 +4,8 @@ from __future__ import annotations
 
 import unicodedata
 from collections.abc import Iterator
-from functools import cache
-from typing import Any, NamedTuple
+from functools import cache, reduce
+from typing import Any
 
 import numpy as np
 import pyarrow as pa
@@ -14,6 +14,7 @@ import pyarrow.compute as pc
 from swoop.engine.tokens import Texts, Tokens
 from swoop.errors import InternalError
 from swoop.text import characters, kernels
+from swoop.text.blocks import Block
 from swoop.text.functions import TokenFunction
 
 BLOCK = 1 << 20  # bytes of text that are read at once
@@ -22,23 +23,14 @@ _IN_CONTEXT = ("\u0130", "\u03a3")
 """Letters whose small ones depend on what is around them, or are several: texts with them are put into lower case by Python."""
 
 
-class Block(NamedTuple):
-    """The tokens of some rows; those of the n-th are ``offsets[n]`` to ``offsets[n + 1]``."""
-
-    first: int
-    rows: int
-    offsets: np.ndarray
-    tokens: Tokens
-
-
 def join_texts(texts: list[pa.Array]) -> pa.Array:
     """Several columns as one, with a space between texts; null where all are."""
     large = [text.cast(pa.large_string()) for text in texts]
     if len(large) == 1:
         return large[0]
-    return pc.binary_join_element_wise(*large, pa.scalar(" ", pa.large_string()), null_handling="skip").filter(
-        pa.array(np.ones(len(large[0]), bool))
-    )
+    joined = pc.binary_join_element_wise(*large, pa.scalar(" ", pa.large_string()), null_handling="skip")
+    some = reduce(pc.or_, (text.is_valid() for text in large))
+    return pc.if_else(some, joined, pa.scalar(None, pa.large_string()))
 
 
 def prepare(texts: pa.Array, function: TokenFunction) -> pa.Array:
@@ -63,7 +55,7 @@ def _tables() -> tuple[np.ndarray, np.ndarray, np.ndarray]:
     return classes, lower, kernels.ascii_table(classes, lower)
 
 
-def read_tokens(texts: pa.Array, function: TokenFunction) -> Iterator[Block]:
+def make_tokens(texts: pa.Array, function: TokenFunction) -> Iterator[Block]:
     """The tokens of a column of valid texts, without nulls, in blocks of rows."""
     texts = prepare(texts, function)
     _, ends_buffer, data_buffer = texts.buffers()

@@ -5,10 +5,13 @@ from __future__ import annotations
 import unicodedata
 from collections.abc import Iterable
 from dataclasses import dataclass
-from typing import Any, Literal
+from typing import TYPE_CHECKING, Any, Literal
 
 from swoop.errors import InvalidArgument, InvalidType
 from swoop.text.reference import join_runs, read_characters, read_words
+
+if TYPE_CHECKING:
+    from pyspark.sql import Column
 
 
 @dataclass(frozen=True)
@@ -51,6 +54,16 @@ class TokenFunction:
             return list(dict.fromkeys(join_runs(read_characters(text), self.n, "")))
         found = [word for word in read_words(text, self.keep_urls, self.emoji) if word not in self.stop_words]
         return list(dict.fromkeys(join_runs(found, self.n, " ")))
+
+    def column(self) -> Column:
+        """The tokens as a column of Spark, by Spark's own expressions. Slower than giving the function itself.
+
+        Letters and their cases are those that Spark's Java knows; see docs/text.md. ``nfc`` is not possible there.
+        """
+        from importlib import import_module
+
+        made: Column = import_module("swoop.spark.preparation").token_column(self)  # above this layer, for those who have Spark
+        return made
 
 
 def words(

@@ -1,7 +1,7 @@
 """From texts to tokens in plain Python: the definition, to which all faster ways are compared.
 
-Texts are put into lower case as a whole, so that a capital sigma at the end of a word becomes the right small one. Then they are
-read from the left, without going back:
+Texts are put into lower case as a whole, so that a capital sigma at the end of a word becomes the right small one. Then they
+are read from the left, without going back:
 
 - an address of the web begins with ``http://``, ``https://`` or ``www.``, goes on to the next white space, and is one word;
 - a word is a run of letters, marks, digits and ``_``, of any script;
@@ -86,9 +86,9 @@ def _end_of_emoji(text: str, at: int) -> int:
 
 
 def read_characters(text: str) -> list[str]:
-    """The characters of a text in lower case, with runs of white space as one space, and none at the ends.
+    r"""The characters of a text in lower case, with runs of white space as one space, and none at the ends.
 
-    >>> "".join(read_characters("  Anna \\t an "))
+    >>> "".join(read_characters("  Anna \t an "))
     'anna an'
     """
     return list(" ".join(text.lower().split()))

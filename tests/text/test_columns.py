@@ -1,0 +1,121 @@
+"""Columns of texts become the tokens of the reference, whatever is in them: swoop.text.columns, kernels, blocks."""
+
+from __future__ import annotations
+
+import random
+import sys
+import unicodedata
+from typing import Any
+
+import pyarrow as pa
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+import swoop
+from swoop.errors import InvalidData
+from swoop.text import columns
+from swoop.text.columns import make_tokens
+from swoop.text.functions import TokenFunction
+
+FUNCTIONS = [
+    swoop.words("t"),
+    swoop.words("t", keep_urls=False, nfc=True),
+    swoop.words("t", emoji=True, stop_words=["the", "a"]),
+    swoop.word_ngrams("t", stop_words=["the"]),
+    swoop.word_ngrams("t", n=3, emoji=True),
+    swoop.char_ngrams("t"),
+    swoop.char_ngrams("t", n=1),
+]
+PARTS = [
+    *"aAbBhHtTpPsSwW:/.,!? \t\n_09",
+    *("http://", "https://", "WWW.", "the", "The", "Σ", "ΑΣ", "σ", "İ", "\u0307", "ß", "é", "e\u0301", "K", "\u00a0", "\u3000"),
+    *("😀", "❤️", "\u200d", "👩‍💻", "🇩🇪", "🇩", "👍🏽", "🏽", "Ⓜ", "ℹ️", "हिन्दी", "ไทย", "עברית", "العربية", "日本", "Ⱥ", "𐐀"),
+]
+EVERY = [chr(code) for code in range(sys.maxunicode + 1) if not 0xD800 <= code < 0xE000]
+
+
+def made(texts: list[str], function: TokenFunction) -> list[list[str]]:
+    """The different tokens of each text, by the kernels."""
+    found: list[list[str]] = []
+    for block in make_tokens(pa.array(texts, pa.large_string()), function):
+        assert block.first == len(found)
+        tokens = block.tokens.to_list()
+        found += [list(dict.fromkeys(tokens[a:b])) for a, b in zip(block.offsets[:-1], block.offsets[1:], strict=True)]
+    return found
+
+
+@pytest.mark.parametrize("function", [swoop.words("t", emoji=True), swoop.char_ngrams("t", n=1)])
+def test_every_character(function: TokenFunction) -> None:
+    """Alone and in context; of those that Unicode has not given a meaning, some."""
+    known = [character for character in EVERY if unicodedata.category(character) not in ("Cn", "Co")]
+    for texts in (known + EVERY[::97], [f"Ab{character}c WWW.{character}" for character in known]):
+        assert made(texts, function) == [function(text) for text in texts]
+
+
+TEXTS = st.lists(st.sampled_from(PARTS) | st.characters(codec="utf-8")).map("".join)
+
+
+@given(st.lists(TEXTS), st.sampled_from(FUNCTIONS), st.data())
+def test_mixtures(texts: list[str], function: TokenFunction, data: Any) -> None:
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr(columns, "BLOCK", data.draw(st.sampled_from([1, 10, 100, 1 << 20])))
+        assert made(texts, function) == [function(text) for text in texts]
+
+
+def test_a_long_text() -> None:
+    """Longer than a block, with more tokens than there was room for."""
+    text = " ".join(f"w{number}" for number in range(400_000))
+    for function in (swoop.words("t"), swoop.char_ngrams("t", n=2)):
+        assert made(["a", text, "b"], function) == [function("a"), function(text), function("b")]
+
+
+def inserted(data: Any, tokens: Any = "tokens", **options: Any) -> list[Any]:
+    join = swoop.TopKJoin(k=50, window=100, track_changes=True)
+    join.insert_many(data, tokens=tokens, **options)
+    return [*join.changes(), *join.topk()]
+
+
+@pytest.mark.parametrize("function", FUNCTIONS)
+def test_a_join_takes_texts_as_it_takes_tokens(function: TokenFunction) -> None:
+    rng = random.Random(3)
+    texts = ["".join(rng.choices(PARTS, k=rng.randrange(25))) for _ in range(300)]
+    times = sorted(rng.randrange(1000) for _ in texts)
+    expected = inserted({"tokens": [function(text) for text in texts], "time": times})
+    assert expected
+    for kind in (pa.string(), pa.large_string(), pa.string_view(), pa.dictionary(pa.int32(), pa.string())):
+        column = pa.array(["before", *texts]).cast(kind).slice(1) if kind != pa.string_view() else pa.array(texts, kind)
+        table = pa.table({"t": pa.chunked_array([column.slice(0, 100), column.slice(100)]), "time": times})
+        assert inserted(table, function) == expected
+    assert inserted({"t": texts, "time": times}, function) == expected
+
+
+def test_several_columns() -> None:
+    data = {"a": ["On Joins", None, "x"], "b": ["joins on sets", "on joins", None], "time": [1, 2, 3]}
+    function = swoop.words("a", "b")
+    tokens = [function(a, b) for a, b in zip(data["a"], data["b"], strict=True)]
+    assert inserted(data, function) == inserted({"tokens": tokens, "time": data["time"]})
+
+
+def test_what_cannot_be_read_is_refused_and_nothing_arrives() -> None:
+    ends = pa.array([0, 1, 3], pa.int32()).buffers()[1]
+    bad = pa.Array.from_buffers(pa.string(), 2, [None, ends, pa.py_buffer(b"a\xff\xfe")])
+    cases: list[tuple[Any, str]] = [
+        ({"t": bad, "time": [1, 2]}, "column 't', row 1: the text is not UTF-8"),
+        ({"t": ["a", None], "time": [1, 2]}, "column 't', row 1: there is no text, but null"),
+        ({"t": ["a", "\ud800"], "time": [1, 2]}, "column 't' cannot be read as texts"),
+        ({"t": [1, 2], "time": [1, 2]}, "column 't' has type int64; words are made from strings"),
+        ({"t": ["a"], "time": [1, 2]}, "columns differ in length"),
+        ({"other": ["a"], "time": [1]}, "there is no column 't' for tokens"),
+    ]
+    for data, message in cases:
+        join = swoop.TopKJoin(k=1, window=10)
+        with pytest.raises(InvalidData, match=message):
+            join.insert_many(data, tokens=swoop.words("t"))
+        assert join.stats.sets == 0
+
+
+def test_nothing_at_all() -> None:
+    join = swoop.TopKJoin(k=1, window=10)
+    join.insert_many({"t": pa.array([], pa.string()), "time": pa.array([], pa.int64())}, tokens=swoop.words("t"))
+    assert join.stats.sets == 0
