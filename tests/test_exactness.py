@@ -42,7 +42,7 @@ def test_bulks_and_reads_at_any_moment(history: History, later: int) -> None:
         if number % 3 == 2:
             assert list(join.topk()) == oracle.topk(history.records[:arrived], **history.options)
             join._check()
-    if history.records and not isinstance(history.options["window"], swoop.times.Window):
+    if history.records and not isinstance(history.options["window"], swoop.times.WindowSpec):
         now = history.records[-1].time + later
         join.advance(now)
         assert list(join.topk()) == oracle.topk(history.records, **history.options, now=now)
@@ -66,7 +66,7 @@ def test_change_feed(history: History, later: int) -> None:
         assert replay(feed) == set(join.topk())
         join._check()
     assert feed == oracle.changes(history.records, **history.options)
-    if history.records and not isinstance(history.options["window"], swoop.times.Window):
+    if history.records and not isinstance(history.options["window"], swoop.times.WindowSpec):
         now = history.records[-1].time + later
         join.advance(now)
         feed.extend(join.changes())

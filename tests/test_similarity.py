@@ -62,7 +62,7 @@ def test_ill_behaved_functions_are_refused_with_the_place(function: Any, message
 
 
 def test_functions_that_cannot_be_compiled() -> None:
-    with pytest.raises(InvalidArgument, match="similarity 'strange' cannot be compiled; use numbers"):
+    with pytest.raises(InvalidArgument, match="similarity 'strange' cannot be compiled; use only arithmetic"):
         swoop.Similarity(lambda r, s, o: {"a": o}["a"] + str(r), name="strange")
     with pytest.raises(InvalidType, match="a similarity is made from a function"):
         swoop.Similarity(3)  # type: ignore[arg-type]

@@ -16,7 +16,7 @@ from swoop.times import EPOCH, EPOCH_UTC, Time
 if TYPE_CHECKING:
     import altair
 
-    from swoop.results import Change, Explanation, Pair, Step
+    from swoop.results import Change, Explanation, Pair, SkybandStep
 
     Chart = altair.Chart | altair.LayerChart
 
@@ -233,7 +233,7 @@ class HasSkyband(Protocol):
     """A join, or the handle of a live one."""
 
     def topk(self) -> Sequence[Pair]: ...
-    def skyband(self) -> list[Step]: ...
+    def skyband(self) -> list[SkybandStep]: ...
 
 
 def skyband(join: HasSkyband, now: Time | None = None) -> Chart:

@@ -75,7 +75,7 @@ class Change:
 
 
 @dataclass(frozen=True, slots=True)
-class Step:
+class SkybandStep:
     """A step of the skyband: until a time (None: for ever), a new pair matters only if it is more similar than this."""
 
     until: Time | None

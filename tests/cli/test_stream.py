@@ -115,7 +115,7 @@ def test_stopped(tmp_path: Path, folder: Path) -> None:
     [
         (("none",), "there is no folder 'none'"),
         (("kafka://host",), "names no topic"),
-        ((".", "--lateness", "soon"), "cannot read the lateness"),
+        ((".", "--lateness", "soon"), "cannot parse the lateness"),
         ((".", "--max-ahead", "far"), "cannot read the max_ahead"),
         ((".", "--once", "--trigger", "1 second"), "exclude each other"),
         ((".", "--changes", "out", "--target-size", "big"), "cannot read the size 'big'"),

@@ -19,7 +19,7 @@ from swoop.dashboard.board import DIFFERENCES, PENDING
 from swoop.dashboard.differences import applied, difference, merged
 from swoop.dashboard.wire import STEPS, key_of, stairs
 from swoop.errors import NotInWindow
-from swoop.results import Change, Step
+from swoop.results import Change, SkybandStep
 from tests.support.posts import Posts
 from tests.support.still import Still, pair
 
@@ -167,7 +167,7 @@ def test_memory_is_bounded() -> None:
 def test_the_shown_part_of_a_large_top_k() -> None:
     board = Board(limit=7)
     source = Still([pair(n, similarity=1 - n / 1000) for n in range(1000)])
-    source.steps = [Step(n, 1 - n / 10_000) for n in range(5000)]
+    source.steps = [SkybandStep(n, 1 - n / 10_000) for n in range(5000)]
     board.show(source)
     board.refresh()
     assert [board.state["pairs"][key]["newer"] for key in board.state["order"]] == list("0123456")
@@ -180,7 +180,7 @@ def test_the_shown_part_of_a_large_top_k() -> None:
 
 
 def test_stairs_of_few_steps_are_exact() -> None:
-    assert stairs([Step(3, 0.5), Step(None, 0.25)]) == [[3, 0.5], [None, 0.25]]
+    assert stairs([SkybandStep(3, 0.5), SkybandStep(None, 0.25)]) == [[3, 0.5], [None, 0.25]]
 
 
 def test_everything_becomes_json() -> None:

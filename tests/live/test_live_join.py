@@ -92,7 +92,7 @@ class Run:
         p = self.parameters
         return {
             "k": p.k,
-            "window": p.window.length,
+            "window": p.window.duration,
             "similarity": p.similarity,
             "two_streams": p.two_streams,
             "min_similarity": p.min_similarity,
@@ -220,7 +220,7 @@ def expected(run: Run) -> Any:
             highest = max(highest, *(row.time for row in on_time))
             watermark = max(watermark, highest - run.parameters.lateness)
         for passed in run.idles_after(batch):
-            if any(row.time >= watermark - run.parameters.window.length for row in entered):
+            if any(row.time >= watermark - run.parameters.window.duration for row in entered):
                 reached = max(highest, reached) + passed
                 latest = None if latest is None else max(latest, reached)
                 watermark = max(watermark, reached - run.parameters.lateness)

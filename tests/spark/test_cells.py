@@ -222,7 +222,7 @@ def test_the_skyband_of_known_pairs(folder: Path) -> None:  # noqa: F811
     live = run_cells(fresh(folder), case, 3, random.Random(1))
     entered = [row.record(False) for row in sorted((r for b in case.batches for r in b), key=order) if row.reason is None]
     late = {row["id"] for row in read(folder, "late")}
-    join = TopKJoin(case.parameters.k, case.parameters.window.length, algorithm="swoop-minimal")
+    join = TopKJoin(case.parameters.k, case.parameters.window.duration, algorithm="swoop-minimal")
     for record in entered:
         if record.id not in late:
             join.insert(record.tokens, record.time, record.id)

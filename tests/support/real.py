@@ -73,7 +73,7 @@ def compare(rows: pa.Table, seed: int) -> int:
     small = piece.slice(0, 200)
     records = [Record(row["tokens"], row["time"]) for row in small.to_pylist()]
     assert changes(small, options, "swoop", endless(rng, [1, 60])) == oracle.changes(records, **options), (seed, options)
-    ticks = find_window(options["window"]).length
+    ticks = find_window(options["window"]).duration
     return 4 * len(whole) + len(records) + compare_on_spark(small.slice(0, 60), {**options, "window": ticks}, rng)
 
 

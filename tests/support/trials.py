@@ -67,8 +67,8 @@ class Trial:
 def _most_valid(records: list[Record], window: Any) -> int:
     if window is None:
         return len(records)
-    if isinstance(window, swoop.times.Window):
-        return window.length
+    if isinstance(window, swoop.times.WindowSpec):
+        return window.duration
     times = [int(record.time) for record in records]  # type: ignore[arg-type]
     first = most = 0
     for last, time in enumerate(times):

@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING
 from swoop.cli.columns import Columns, Kind, choose
 from swoop.cli.console import say
 from swoop.cli.guard import WrongUsage
-from swoop.times import Window
+from swoop.times import WindowSpec
 
 if TYPE_CHECKING:
     from pyspark.sql import Column, DataFrame
@@ -73,7 +73,7 @@ def kind_of(type: DataType) -> Kind:
     return "other"
 
 
-def learn(sample: DataFrame, reading: Reading, window: Window | None) -> Reading:
+def learn(sample: DataFrame, reading: Reading, window: WindowSpec | None) -> Reading:
     """Guess what was not said, from rows that are there, and say what was guessed."""
     kinds = {field.name: kind_of(field.dataType) for field in sample.schema if field.name != CORRUPT}
     if not kinds:
@@ -105,7 +105,7 @@ def _guess_unit(sample: DataFrame, time: str) -> str:
     return next((unit for unit, least in (("ns", 1e17), ("us", 1e14), ("ms", 1e11)) if size >= least), "s")
 
 
-def prepare(rows: DataFrame, reading: Reading, window: Window | None) -> DataFrame:
+def prepare(rows: DataFrame, reading: Reading, window: WindowSpec | None) -> DataFrame:
     """Rows as sets: id, time, tokens, text, stream; and the time as it was given, where it had to be read."""
     from pyspark.sql import functions as F  # noqa: N812
     from pyspark.sql import types as T  # noqa: N812
@@ -138,7 +138,7 @@ def prepare(rows: DataFrame, reading: Reading, window: Window | None) -> DataFra
     )
 
 
-def _time(rows: DataFrame, reading: Reading, window: Window | None) -> tuple[Column, bool]:
+def _time(rows: DataFrame, reading: Reading, window: WindowSpec | None) -> tuple[Column, bool]:
     """The time of a row, and whether it had to be read from something else."""
     from pyspark.sql import types as T  # noqa: N812
 

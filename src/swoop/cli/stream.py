@@ -20,7 +20,7 @@ from swoop.cli.session import spark_session
 from swoop.cli.sets import Reading, learn, prepare
 from swoop.cli.streams import FolderStream, TopicStream, is_topic, settings_for
 from swoop.cli.views import View, find_view
-from swoop.times import MICROSECOND, Window, find_lateness, find_window
+from swoop.times import MICROSECOND, WindowSpec, find_lateness, find_window
 
 if TYPE_CHECKING:
     from pyspark.sql import SparkSession
@@ -74,12 +74,12 @@ class Setting:
             return TopicStream.find(self.source, self.begin)
         return FolderStream.find(self.source, self.format, self.schema)
 
-    def find_max_ahead(self, window: Window) -> Any:
+    def find_max_ahead(self, window: WindowSpec) -> Any:
         """How far rows may be ahead. By default longer than most streams are silent; integers have no such measure."""
         if self.max_ahead == OFF or (self.max_ahead is None and window.kind != "duration"):
             return None
         if self.max_ahead is None:
-            return max(find_window(AHEAD).length, window.length) * MICROSECOND
+            return max(find_window(AHEAD).duration, window.duration) * MICROSECOND
         find_lateness(self.max_ahead, window, "max_ahead")
         return self.max_ahead
 

@@ -15,7 +15,7 @@ from swoop.dashboard.reading import Reader
 from swoop.dashboard.timeline import Timeline
 from swoop.dashboard.wire import clipped, facts_of, key_of, shown_id, shown_tokens
 from swoop.errors import NotInWindow
-from swoop.results import Change, Explanation, Pair, Step
+from swoop.results import Change, Explanation, Pair, SkybandStep
 
 PENDING = 20_000  # changes that wait for the next refresh; older ones are dropped
 DIFFERENCES = 240  # a minute of them
@@ -33,7 +33,7 @@ class Source(Protocol):
 
     def explain(self, pair: Pair, /) -> Explanation: ...
 
-    def skyband(self) -> Sequence[Step]: ...
+    def skyband(self) -> Sequence[SkybandStep]: ...
 
     @property
     def stats(self) -> Any: ...

@@ -8,7 +8,7 @@ from collections.abc import Iterable, Sequence
 from hashlib import blake2s
 from typing import Any
 
-from swoop.results import Explanation, Id, Pair, Step, Token
+from swoop.results import Explanation, Id, Pair, SkybandStep, Token
 from swoop.times import Time
 
 SAFE = 2**53 - 1  # the largest integer that JavaScript's numbers hold exactly
@@ -89,7 +89,7 @@ def clipped(text: str, length: int) -> tuple[str, bool]:
     return (text, False) if len(text) <= length else (text[: length - 1] + "…", True)
 
 
-def stairs(steps: Sequence[Step]) -> list[list[Any]]:
+def stairs(steps: Sequence[SkybandStep]) -> list[list[Any]]:
     """The skyband as lists ``[until, similarity]``. Of very many steps each few become one, at the height of the first."""
     size = max(1, math.ceil(len(steps) / STEPS))
     chunks = [steps[first : first + size] for first in range(0, len(steps), size)]

@@ -24,7 +24,7 @@ from swoop.errors import InvalidFile
 from swoop.join.feed import Rows
 from swoop.results import Id
 from swoop.similarity import USER, Similarity
-from swoop.times import Window
+from swoop.times import WindowSpec
 
 if TYPE_CHECKING:
     from swoop.join.topk_join import TopKJoin
@@ -60,7 +60,7 @@ def _settings(join: TopKJoin) -> dict[str, Any]:
         "format": FORMAT,
         "version": VERSION,
         "k": join.k,
-        "window": {"kind": join.window.kind, "length": join.window.length},
+        "window": {"kind": join.window.kind, "length": join.window.duration},
         "similarity": join.similarity.name,
         "user_defined": join.similarity.kind == USER,
         "two_streams": join.two_streams,
@@ -169,7 +169,7 @@ def _make(cls: type[Join], settings: dict[str, Any], similarity: Similarity | No
             raise InvalidFile(f"the join was saved with the similarity {name!r}, but {similarity.name!r} was given")
     elif similarity is not None:
         raise InvalidFile(f"the join was saved with the similarity {name!r}, which need not be given")
-    window = Window(settings["window"]["kind"], settings["window"]["length"])
+    window = WindowSpec(settings["window"]["kind"], settings["window"]["length"])
     return cls(
         settings["k"],
         None if window.kind == "unbounded" else window,

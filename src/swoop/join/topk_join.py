@@ -15,7 +15,7 @@ from swoop.join.algorithms import check_algorithm, make_engine
 from swoop.join.feed import Feed, make_skyband, make_topk
 from swoop.join.ids import Ids, read_id
 from swoop.join.sets import flatten, read_set, single_kind
-from swoop.results import Changes, Explanation, Id, Pair, Step, Stream, TopK
+from swoop.results import Changes, Explanation, Id, Pair, SkybandStep, Stream, TopK
 from swoop.similarity import Similarity, check_min_similarity, find_similarity
 from swoop.times import Clock, Time, TimeKind, find_window
 
@@ -140,7 +140,7 @@ class TopKJoin:
 
         settings = Settings(
             k=self.k,
-            duration=self.window.length,
+            duration=self.window.duration,
             kind=self.similarity.kind,
             function=self.similarity.address,
             threshold=-np.inf if self.min_similarity is None else self.similarity.largest_key_below(self.min_similarity),
@@ -344,7 +344,7 @@ class TopKJoin:
             self._feed.take(self._engine, self._ids)  # there are some if reading went on with what was interrupted
             return self._feed.changes(self._clock, self.similarity, self.two_streams)
 
-    def skyband(self) -> list[Step]:
+    def skyband(self) -> list[SkybandStep]:
         """How similar a new pair must be to matter, over the time to come: the paper's lower bound, as stairs.
 
         Each step holds from the end of the one before it (the first: from now) until its own. Where fewer than k of the pairs
@@ -358,7 +358,7 @@ class TopKJoin:
         >>> for time, text in enumerate(["ab", "ab", "bc"]):
         ...     join.insert(list(text), time)
         >>> join.skyband()
-        [Step(until=10, similarity=1.0), Step(until=11, similarity=0.3333333333333333)]
+        [SkybandStep(until=10, similarity=1.0), SkybandStep(until=11, similarity=0.3333333333333333)]
         """
         with self._lock:
             self._finish()

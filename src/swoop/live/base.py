@@ -21,9 +21,9 @@ from swoop.join.topk_join import TopKJoin
 from swoop.live.checkpoint import Checkpoint, State
 from swoop.live.outputs import Output
 from swoop.live.pieces import Backlog
-from swoop.results import Change, Changes, Explanation, Pair, Step, TopK
+from swoop.results import Change, Changes, Explanation, Pair, SkybandStep, TopK
 from swoop.similarity import Similarity
-from swoop.times import Clock, Time, TimeKind, Window
+from swoop.times import Clock, Time, TimeKind, WindowSpec
 
 log = logging.getLogger("swoop.spark")
 
@@ -33,7 +33,7 @@ class Parameters:
     """What a live join is asked for. Times are ticks."""
 
     k: int
-    window: Window
+    window: WindowSpec
     similarity: Similarity
     two_streams: bool
     min_similarity: float | None
@@ -164,7 +164,7 @@ class Resuming(ABC):
         """The texts of the newer and of the older set; None where there is none (any more)."""
 
     @abstractmethod
-    def skyband(self) -> list[Step]:
+    def skyband(self) -> list[SkybandStep]:
         """How similar a new pair must be to matter."""
 
     @abstractmethod

@@ -24,7 +24,7 @@ from swoop.live.chunks import Chunk, Damaged, Store, add_rows, read_chunks, seal
 from swoop.live.grid import Grid
 from swoop.live.live_join import expired_at, move_on
 from swoop.live.pieces import concatenated, drained, in_pieces, split, split_all
-from swoop.times import Window
+from swoop.times import WindowSpec
 
 SET = ("time", "id", "copy", "size", "stream", "text")  # who a set is, and what results say about it
 BY = ("id", "copy")  # what tells sets of the same time apart, and orders them
@@ -79,7 +79,7 @@ class _Part:
     """A join of a cell, and who its sets are, by arrival number."""
 
     def __init__(self, parameters: Parameters, two_sides: bool) -> None:
-        in_ticks = Window("integer", parameters.window.length)
+        in_ticks = WindowSpec("integer", parameters.window.duration)
         self.join = replace(parameters, window=in_ticks, two_streams=two_sides).join(parameters.k)
         self._sets: deque[tuple[int, pa.Table]] = deque()  # each from some arrival number on
 
@@ -227,7 +227,7 @@ class Cell:
     def _keep(self, store: CellStore, sets: pa.Table | None, watermark: int | None, step: str) -> tuple[Chunk, ...]:
         """Write the rows of a batch, and delete the chunks that nobody needs any more."""
         before = self.state.chunks
-        expired = expired_at(watermark, self._parameters.window.length)
+        expired = expired_at(watermark, self._parameters.window.duration)
         if sets is None:
             chunks = tuple(chunk for chunk in before if chunk.latest > expired)
         else:

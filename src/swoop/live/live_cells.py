@@ -22,7 +22,7 @@ from swoop.live.live_join import NEVER
 from swoop.live.merge import Merge
 from swoop.live.outputs import Output
 from swoop.live.pieces import concatenated
-from swoop.results import Changes, Explanation, Pair, Step
+from swoop.results import Changes, Explanation, Pair, SkybandStep
 
 FIGURES = ("held", "window_size", "stock_size", "vocabulary_size", "memory_bytes")
 
@@ -142,7 +142,7 @@ class LiveCells(Resuming):
     def texts(self, pair: Pair) -> tuple[str | None, str | None]:
         return self._merge.texts(pair)
 
-    def skyband(self) -> list[Step]:
+    def skyband(self) -> list[SkybandStep]:
         return self._merge.skyband()
 
     def _publish(self, rows: int, seconds: float) -> None:

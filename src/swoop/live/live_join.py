@@ -18,7 +18,7 @@ from swoop.live.ahead import believe, rejected_rows, spans_of, split_ahead
 from swoop.live.base import Resuming, ordered
 from swoop.live.checkpoint import State
 from swoop.live.pieces import Backlog, concatenated, drained, in_pieces, split, split_all
-from swoop.results import Changes, Explanation, Pair, Step
+from swoop.results import Changes, Explanation, Pair, SkybandStep
 
 COLUMNS = ("id", "time", "tokens", "stream", "reason", "row")  # and "text", if there are texts to show
 NEVER = -(2**63)  # before every time
@@ -134,7 +134,7 @@ class LiveJoin(Resuming):
 
     def _arrive(self, state: State, sets: pa.Table) -> State:
         """Take a piece of a batch: no row that is still to come is as early as its latest."""
-        state = self._checkpoint.add(state, sets, expired_at(state.watermark, self._parameters.window.length))
+        state = self._checkpoint.add(state, sets, expired_at(state.watermark, self._parameters.window.duration))
         self._held = concatenated([part for part in (self._held, sets) if part is not None])
         if state.watermark is None or not sets.num_rows:
             return state
@@ -171,7 +171,7 @@ class LiveJoin(Resuming):
     def explain(self, pair: Pair) -> Explanation:
         return self.join.explain(pair)
 
-    def skyband(self) -> list[Step]:
+    def skyband(self) -> list[SkybandStep]:
         return self.join.skyband()
 
     def texts(self, pair: Pair) -> tuple[str | None, str | None]:

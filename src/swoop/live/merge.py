@@ -16,7 +16,7 @@ import pyarrow as pa
 from swoop.errors import InternalError
 from swoop.join.feed import id_column, make_skyband, time_column
 from swoop.live.cell import BY, TOLD
-from swoop.results import Change, Changes, Explanation, Kind, Pair, Step, TopK
+from swoop.results import Change, Changes, Explanation, Kind, Pair, SkybandStep, TopK
 from swoop.similarity import Similarity
 from swoop.times import Clock
 
@@ -108,9 +108,9 @@ class Merge:
         top = [entry.row for entry in self._entries[: self._k]]
         return TopK(len(top), lambda index: self._pair(top[index]), lambda: self._columns(top))
 
-    def skyband(self) -> list[Step]:
+    def skyband(self) -> list[SkybandStep]:
         """How similar a new pair must be to matter, as far as the pairs of the cells' top-k tell."""
-        pairs = ((row["older_time"] + self._clock.window.length, row["similarity"]) for row in (e.row for e in self._entries))
+        pairs = ((row["older_time"] + self._clock.window.duration, row["similarity"]) for row in (e.row for e in self._entries))
         return make_skyband(pairs, None, 0, self._k, self._clock)
 
     def explain(self, pair: Pair) -> Explanation | None:
@@ -140,7 +140,7 @@ class Merge:
         return Changes(len(found), make, columns)
 
     def _pair(self, row: dict[str, Any]) -> Pair:
-        start, end = row["newer_time"], row["older_time"] + self._clock.window.length
+        start, end = row["newer_time"], row["older_time"] + self._clock.window.duration
         return Pair(
             row["similarity"],
             row["newer_id"],
@@ -152,7 +152,7 @@ class Merge:
         )
 
     def _columns(self, rows: list[dict[str, Any]]) -> dict[str, Any]:
-        length = self._clock.window.length
+        length = self._clock.window.duration
         return {
             "similarity": pa.array([row["similarity"] for row in rows], pa.float64()),
             "newer": id_column([row["newer_id"] for row in rows]),

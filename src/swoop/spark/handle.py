@@ -22,7 +22,7 @@ from swoop.live.live_join import LiveJoin
 from swoop.live.metrics import Metrics
 from swoop.live.outputs import MemoryOutput
 from swoop.live.pieces import Backlog
-from swoop.results import Changes, Explanation, Pair, Step, TopK
+from swoop.results import Changes, Explanation, Pair, SkybandStep, TopK
 
 TENDING = 1.0  # seconds between two looks at results that wait to be final
 MICROSECONDS = 1_000_000  # in a second
@@ -183,7 +183,7 @@ class StreamHandle:
         """The texts of the newer and of the older set, if ``topk_stream`` was given ``text``; None where they are gone."""
         return self._live.texts(pair)
 
-    def skyband(self) -> list[Step]:
+    def skyband(self) -> list[SkybandStep]:
         """How similar a new pair must be to matter, over the time to come; see :meth:`swoop.TopKJoin.skyband`."""
         return self._live.skyband()
 

@@ -101,12 +101,12 @@ def topk_history(
     if extent.rows == 0:
         segments = prepared.sparkSession.createDataFrame([], _segment_schema(id_type))
     else:
-        cuts = extent.cuts(length.length, slices, _cores(sets))
+        cuts = extent.cuts(length.duration, slices, _cores(sets))
         run = _replay(
-            k, length.length, similarity, threshold, stream is not None, cuts, T.StructType([T.StructField("id", id_type)])
+            k, length.duration, similarity, threshold, stream is not None, cuts, T.StructType([T.StructField("id", id_type)])
         )
         # not a filter: Spark would push it down to the texts, and make the tokens of each once more for it
-        slices_of = F.when(F.col("reason").isNull(), _slices_of(F.col("time"), cuts, length.length))
+        slices_of = F.when(F.col("reason").isNull(), _slices_of(F.col("time"), cuts, length.duration))
         segments = (
             prepared.withColumn("slice", F.explode(slices_of))
             .drop("reason")

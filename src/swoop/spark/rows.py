@@ -10,7 +10,7 @@ from pyspark.sql import types as T  # noqa: N812
 
 from swoop.engine.rank import MAX_SET_SIZE
 from swoop.errors import InvalidArgument, InvalidData
-from swoop.times import FIRST_DATETIME, LAST_DATETIME, LATEST, TimeKind, Window, find_window
+from swoop.times import FIRST_DATETIME, LAST_DATETIME, LATEST, TimeKind, WindowSpec, find_window
 
 
 @dataclass(frozen=True)
@@ -62,7 +62,7 @@ def check_k(k: object) -> int:
     return k
 
 
-def find_spark_window(window: object) -> Window:
+def find_spark_window(window: object) -> WindowSpec:
     """The window that the caller means, if it is one of those that Spark's ways to run have."""
     found = find_window(window)
     if found.kind not in ("duration", "integer"):
@@ -72,7 +72,7 @@ def find_spark_window(window: object) -> Window:
     return found
 
 
-def time_kind(sets: DataFrame, time: str, window: Window | None = None) -> TimeKind:
+def time_kind(sets: DataFrame, time: str, window: WindowSpec | None = None) -> TimeKind:
     """What the times of a column are, if they go with the window."""
     found = sets.schema[time].dataType
     durations, integers = (window is None or window.kind == kind for kind in ("duration", "integer"))

@@ -45,7 +45,7 @@ from swoop.spark.rows import (
 from swoop.spark.sessions import STATE_SETTINGS
 from swoop.spark.sizing import Machines, choose_cells
 from swoop.spark.topics import KafkaOutput
-from swoop.times import Window, find_lateness
+from swoop.times import WindowSpec, find_lateness
 
 
 def topk_stream(
@@ -135,10 +135,10 @@ def topk_stream(
     return TopKStream(_prepared(sets, names, parameters), parameters)
 
 
-def _chosen(spark: SparkSession, window: Window, rate: float | None) -> int:
+def _chosen(spark: SparkSession, window: WindowSpec, rate: float | None) -> int:
     if isinstance(rate, bool) or not isinstance(rate, int | float) or rate <= 0:
         raise InvalidArgument(f"cells='auto' needs rate=..., the sets per second that you expect; got {rate!r}")
-    found = choose_cells(rate, window.length / (1e6 if window.kind == "duration" else 1), Machines.of(spark))
+    found = choose_cells(rate, window.duration / (1e6 if window.kind == "duration" else 1), Machines.of(spark))
     log.info("cells='auto' has chosen %d cells", found)
     return found
 
