@@ -70,7 +70,7 @@ def test_doctor(monkeypatch: pytest.MonkeyPatch) -> None:
     assert sick.exit_code == 1
     assert "missing  extra spark" in sick.stdout
     assert "pip install 'swoop-join[spark]'" in sick.stdout
-    assert "something needed is missing" in sick.stderr
+    assert "something required is missing" in sick.stderr
 
 
 def test_bench_passes_on(monkeypatch: pytest.MonkeyPatch) -> None:

@@ -21,8 +21,8 @@ def test_it_ends_by_itself(spark: SparkSession, tmp_path: Path) -> None:
     report = tmp_path / "page.html"
     done = CliRunner().invoke(app, ["demo", "--seconds", "8", "--report", str(report)])
     assert done.exit_code == 0, done.output
-    assert re.search(r"the live page: http://127.0.0.1:\d+/", done.stderr)
-    assert re.search(r"In \d+ seconds [\d,]+ posts came in", done.stdout)
+    assert re.search(r"live page: http://127.0.0.1:\d+/", done.stderr)
+    assert re.search(r"In \d+ seconds [\d,]+ posts arrived", done.stdout)
     assert "\x1b" not in done.stdout
     assert "The most similar posts" in report.read_text(encoding="utf-8")
 
@@ -46,6 +46,6 @@ def test_ctrl_c_ends_it_within_two_seconds(tmp_path: Path) -> None:
             if process.poll() is None:
                 os.killpg(process.pid, signal.SIGKILL)
     assert process.returncode == 0, rest
-    assert "posts came in" in rest
+    assert "posts arrived" in rest
     assert "Traceback" not in rest
     assert took < 10  # two seconds where nothing else runs

@@ -204,18 +204,18 @@ def test_the_rate_is_measured() -> None:
     board, source = Board(clock=clock), Still([], rows=1000)
     board.show(source)
     board.refresh()
-    assert board.state["figures"]["rate"] is None
+    assert board.state["metrics"]["rate"] is None
     clock.now, source.stats = 104.0, SimpleNamespace(rows=3000)
     board.refresh()
-    assert board.state["figures"]["rate"] == 500.0
+    assert board.state["metrics"]["rate"] == 500.0
     clock.now = 130.0
     board.refresh()
     clock.now = 132.0
     board.refresh()
-    assert board.state["figures"]["rate"] == 0.0
+    assert board.state["metrics"]["rate"] == 0.0
     clock.now, source.stats = 134.0, SimpleNamespace(rows=5)  # begun anew
     board.refresh()
-    assert board.state["figures"]["rate"] is None
+    assert board.state["metrics"]["rate"] is None
 
 
 def test_what_state_the_stream_is_in() -> None:
@@ -277,7 +277,7 @@ def test_a_plain_join_is_a_source() -> None:
     board = Board()
     board.show(join)
     board.refresh()
-    assert board.state["figures"]["sets"] == 2
+    assert board.state["metrics"]["sets"] == 2
     assert board.state["status"]["state"] == "running"
     assert next(iter(board.state["pairs"].values()))["newer_text"] is None
 

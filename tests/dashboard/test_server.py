@@ -124,7 +124,7 @@ def test_events_and_coming_back(client: httpx.Client, posts: Posts, page: Page) 
         kind, third, data = next(events(response))
         state = applied(state, json.loads(data))
         assert kind == "difference"
-        assert state["figures"]["rows"] == posts.rows
+        assert state["metrics"]["rows"] == posts.rows
     assert len({first, second, third}) == 3
     with client.stream("GET", "/events", headers={"Last-Event-ID": "of-another-life"}) as response:
         assert next(events(response))[0] == "snapshot"
@@ -188,9 +188,9 @@ def test_a_page_served_again_knows_its_cookies() -> None:
 
 
 def test_another_host_gives_a_warning() -> None:
-    with pytest.warns(UserWarning, match="everyone who can reach it"), serve(host="0.0.0.0") as page:
+    with pytest.warns(UserWarning, match="anyone who can reach it"), serve(host="0.0.0.0") as page:
         assert httpx.get(page.url, headers={"Host": "my-machine"}).status_code == 200
-    with pytest.warns(UserWarning, match="who has the token"):
+    with pytest.warns(UserWarning, match="anyone with the token"):
         serve(host="0.0.0.0", token="t").close()
 
 

@@ -1,6 +1,6 @@
-"""The algorithms that a join can run, by name: what makes their engines, and whether those have a change feed.
+"""The algorithms that a join can run, by name: who makes their engines, and whether these have a change feed.
 
-Factories are named, not imported, so that the baselines are loaded only when asked for.
+Factories are named, not imported: the paper's competitors are loaded only by those who ask for them.
 """
 
 from __future__ import annotations
@@ -18,22 +18,22 @@ class Algorithm(NamedTuple):
     has_feed: bool = False
 
 
-_BASELINES = "swoop.paper.baselines.baseline:make_baseline"
+_COMPETITORS = "swoop.paper.baselines.baseline:make_baseline"
 
 ALGORITHMS = {
     "swoop": Algorithm("swoop.engine.engine:make_engine", has_feed=True),
     "swoop-minimal": Algorithm("swoop.engine.engine:make_engine", has_feed=True),
-    "base": Algorithm(_BASELINES),
-    "scase": Algorithm(_BASELINES),
-    "static": Algorithm(_BASELINES),
-    "swoop-noindex": Algorithm(_BASELINES),
-    "swoop-noincrement": Algorithm(_BASELINES),
-    "swoop-noopt": Algorithm(_BASELINES),
+    "base": Algorithm(_COMPETITORS),
+    "scase": Algorithm(_COMPETITORS),
+    "static": Algorithm(_COMPETITORS),
+    "swoop-noindex": Algorithm(_COMPETITORS),
+    "swoop-noincrement": Algorithm(_COMPETITORS),
+    "swoop-noopt": Algorithm(_COMPETITORS),
 }
 
 
 def check_algorithm(name: str, track_changes: bool) -> str:
-    """The name of an algorithm, checked."""
+    """The name of an algorithm, if there is one of this name that can do what is asked for."""
     if name not in ALGORITHMS:
         raise InvalidArgument(f"there is no algorithm {name!r}: it must be one of {', '.join(ALGORITHMS)}")
     if track_changes and not ALGORITHMS[name].has_feed:
