@@ -14,7 +14,7 @@ from swoop import oracle
 from swoop.errors import InvalidArgument
 from swoop.join.algorithms import ALGORITHMS
 from swoop.paper.baselines.codes import BASELINES
-from swoop.paper.streams import generate
+from swoop.paper.data_sets import generate
 from tests.support.histories import History, histories, insert
 from tests.test_similarity import USER_DEFINED
 
@@ -63,10 +63,10 @@ def test_user_defined_similarities(algorithm: str, history: History, similarity:
 
 @pytest.mark.parametrize("shape", ["tweet", "industry", "dblp"])
 def test_all_agree_on_a_longer_stream(shape: str) -> None:
-    stream = generate(shape, 700)
-    duration = stream.window_for(120)
+    data_set = generate(shape, 700)
+    duration = data_set.window_for(120)
     joins = [swoop.TopKJoin(7, duration, algorithm=algorithm) for algorithm in ALGORITHMS]
-    for tokens, time in zip(stream.sets(), stream.times.tolist(), strict=True):
+    for tokens, time in zip(data_set.sets(), data_set.times.tolist(), strict=True):
         for join in joins:
             join.insert(tokens, time)
         assert all(join.topk() == joins[0].topk() for join in joins[1:])

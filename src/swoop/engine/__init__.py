@@ -16,4 +16,6 @@
 =============== ==========================================================
 
 Importing this package imports Numba; ``swoop`` does so at first use.
+
+What you may touch: speed, as long as every invariant in ``check`` and every comparison with the oracle holds.
 """

@@ -12,4 +12,7 @@
 ``outputs``         where results go; ``folders`` and ``manifest`` for folders of Parquet files, on ``files``
 ``metrics``         numbers for Prometheus
 =================== ============================================================================================
+
+What you may touch: how a stream survives a crash, and where results go. Results must be the same however rows are cut into
+batches and wherever the process dies; the tests kill it at every step.
 """

@@ -1,4 +1,4 @@
-"""Ways to follow the most similar pairs of a window: Swoop, and the tools that people would use instead."""
+"""Adapters: each tool, used as a competent user would to follow the most similar pairs of a sliding window."""
 
 from __future__ import annotations
 
@@ -11,14 +11,14 @@ from operator import itemgetter
 from typing import Any
 
 import swoop
+from swoop.paper.data_sets import DataSet
 from swoop.paper.measure import as_table, run
-from swoop.paper.streams import Stream
 
-BATCH = 100  # arrivals after which a tool that knows no stream is run anew
+BATCH = 100  # arrivals between two runs of a tool that joins whole windows
 PERMUTATIONS = 128  # of datasketch's sketches
 TABLES = 5  # of Spark's hashes
 
-Found = tuple[int, int]  # the arrival numbers of the newer and of the older set
+ArrivalPair = tuple[int, int]  # the arrival numbers of the newer and of the older set
 
 
 def jaccard(one: frozenset[int], other: frozenset[int]) -> float:
@@ -31,33 +31,33 @@ def jaccard(one: frozenset[int], other: frozenset[int]) -> float:
     return overlap / (len(one) + len(other) - overlap)
 
 
-class Contender(ABC):
-    """A way to follow the most similar pairs of a window; the packages that it needs, and the extra that brings them."""
+class Tool(ABC):
+    """A tool; the packages that it needs, and the extra that installs them."""
 
     needs: tuple[str, ...] = ("psutil",)
-    extra = "competitors"
+    extra = "other-tools"
 
     @abstractmethod
     def __init__(self, window: int, k: int, threshold: float) -> None: ...
 
     @abstractmethod
     def insert(self, number: int, tokens: list[int], now: int) -> None:
-        """A set arrives."""
+        """Insert an arriving set."""
 
     def skip(self, number: int, tokens: list[int], now: int) -> None:
-        """A set arrives, and nobody looks until the next one is inserted."""
+        """Insert a set when no result is needed before the next insertion."""
         self.insert(number, tokens, now)
 
     @abstractmethod
-    def topk(self) -> list[Found]:
-        """The pairs that it takes for the k most similar ones of now."""
+    def topk(self) -> list[ArrivalPair]:
+        """What it reports as the k most similar pairs now."""
 
     @abstractmethod
-    def note(self, stream: Stream) -> str:
-        """How it is used here."""
+    def note(self, data_set: DataSet) -> str:
+        """How it is used here, for the table."""
 
 
-class Swoop(Contender):
+class Swoop(Tool):
     def __init__(self, window: int, k: int, threshold: float) -> None:
         swoop.warmup(quiet=True)
         self._window, self._k = window, k
@@ -66,18 +66,18 @@ class Swoop(Contender):
     def insert(self, number: int, tokens: list[int], now: int) -> None:
         self._join.insert(tokens, now)
 
-    def topk(self) -> list[Found]:
+    def topk(self) -> list[ArrivalPair]:
         return [(pair.newer, pair.older) for pair in self._join.topk()]  # type: ignore[misc]
 
-    def note(self, stream: Stream) -> str:
-        rate, _ = run(as_table(stream), self._window, self._k)
-        return f"set by set, no threshold; {rate:,.0f} sets/s in bulk"
+    def note(self, data_set: DataSet) -> str:
+        rate, _ = run(as_table(data_set), self._window, self._k)
+        return f"set by set, no threshold; {rate:,.0f} sets/s in batches"
 
 
-class Datasketch(Contender):
-    """Each arriving set asks the index for similar ones, which are compared exactly; keys that leave the window are removed.
+class Datasketch(Tool):
+    """Each arriving set queries the index for similar ones, which are compared exactly; sets that leave the window are removed.
 
-    All pairs seen are in a heap; a pair that has expired is dropped when it comes to the top, or when there are too many.
+    All pairs are in a heap; an expired pair is dropped when it reaches the top, or when there are too many.
     """
 
     needs = ("psutil", "datasketch")
@@ -111,7 +111,7 @@ class Datasketch(Contender):
             heapq.heapify(self._pairs)
             self._enough = 2 * len(self._pairs) + 1000
 
-    def topk(self) -> list[Found]:
+    def topk(self) -> list[ArrivalPair]:
         best: list[tuple[float, int, int]] = []
         while self._pairs and len(best) < self._k:
             pair = heapq.heappop(self._pairs)
@@ -121,21 +121,21 @@ class Datasketch(Contender):
             heapq.heappush(self._pairs, pair)
         return [(newer, older) for _, newer, older in best]
 
-    def note(self, stream: Stream) -> str:
+    def note(self, data_set: DataSet) -> str:
         return f"set by set, threshold {self._threshold:g}, {PERMUTATIONS} permutations, candidates compared exactly"
 
 
-class Batches(Contender):
-    """The sets of the window, joined as a whole after each batch of arrivals. Between, pairs only leave."""
+class Batches(Tool):
+    """Joins all sets of the window after each batch of arrivals. In between, pairs only leave."""
 
     def __init__(self, window: int, k: int, threshold: float, batch: int = BATCH) -> None:
         self._window, self._k, self._threshold, self._batch = window, k, threshold, batch
         self._sets: deque[tuple[int, int, list[int]]] = deque()
         self._waiting = batch
-        self._best: list[Found] = []
+        self._best: list[ArrivalPair] = []
 
     @abstractmethod
-    def best(self, numbers: list[int], sets: list[list[int]], count: int) -> list[Found]:
+    def best(self, numbers: list[int], sets: list[list[int]], count: int) -> list[ArrivalPair]:
         """The most similar pairs of these sets, best first."""
 
     def skip(self, number: int, tokens: list[int], now: int) -> None:
@@ -151,18 +151,18 @@ class Batches(Contender):
             self._best = self.best(list(numbers), list(sets), 2 * self._k)  # some will leave before the next batch
             self._waiting = 0
 
-    def topk(self) -> list[Found]:
+    def topk(self) -> list[ArrivalPair]:
         oldest = self._sets[0][1]
         return [pair for pair in self._best if pair[1] >= oldest][: self._k]
 
-    def note(self, stream: Stream) -> str:
+    def note(self, data_set: DataSet) -> str:
         return f"the whole window after every {self._batch} sets, threshold {self._threshold:g}"
 
 
 class SetSimilaritySearch(Batches):
     needs = ("psutil", "SetSimilaritySearch")
 
-    def best(self, numbers: list[int], sets: list[list[int]], count: int) -> list[Found]:
+    def best(self, numbers: list[int], sets: list[list[int]], count: int) -> list[ArrivalPair]:
         from SetSimilaritySearch import all_pairs
 
         pairs = all_pairs(sets, similarity_func_name="jaccard", similarity_threshold=self._threshold)
@@ -171,13 +171,13 @@ class SetSimilaritySearch(Batches):
 
 class Spark(Batches):
     needs = ("psutil", "pyspark")
-    extra = "competitors,spark"
+    extra = "other-tools,spark"
 
     @cached_property
     def _spark(self) -> Any:
         from swoop.spark import session
 
-        return session("local[1]", name="competitors", spark_sql_shuffle_partitions=1, spark_ui_enabled="false")
+        return session("local[1]", name="other tools", spark_sql_shuffle_partitions=1, spark_ui_enabled="false")
 
     @cached_property
     def _model(self) -> Any:
@@ -188,7 +188,7 @@ class Spark(Batches):
         hashes = MinHashLSH(inputCol="vector", outputCol="hashes", numHashTables=TABLES, seed=1)
         return Pipeline(stages=[vectors, hashes]).fit(self._spark.createDataFrame([([0],)], "tokens array<long>"))
 
-    def best(self, numbers: list[int], sets: list[list[int]], count: int) -> list[Found]:
+    def best(self, numbers: list[int], sets: list[list[int]], count: int) -> list[ArrivalPair]:
         import pyarrow as pa
 
         rows = self._spark.createDataFrame(pa.table({"number": numbers, "tokens": sets}))
@@ -199,11 +199,11 @@ class Spark(Batches):
         hashed.unpersist()
         return [(newer, older) for newer, older in found]
 
-    def note(self, stream: Stream) -> str:
-        return f"{super().note(stream)}, {TABLES} hash tables, local[1]; its Java is counted, its start is not"
+    def note(self, data_set: DataSet) -> str:
+        return f"{super().note(data_set)}, {TABLES} hash tables, local[1]; its Java is counted, its start is not"
 
 
-CONTENDERS: dict[str, type[Contender]] = {
+TOOLS: dict[str, type[Tool]] = {
     "Swoop": Swoop,
     "datasketch MinHashLSH": Datasketch,
     "SetSimilaritySearch": SetSimilaritySearch,

@@ -1,4 +1,4 @@
-"""XML files as rows, read as a stream and safely: publications of DBLP, event logs in XES. Nothing here knows Spark."""
+"""XML files as rows, parsed incrementally and safely: publications of DBLP, event logs in XES. Independent of Spark."""
 
 from __future__ import annotations
 
@@ -15,11 +15,11 @@ from swoop.live.files import Folder
 from swoop.paper.mails import Row
 
 CHUNK = 1 << 18  # bytes that are parsed together
-DEEPEST = 100  # elements within each other; the files that are read here need six
+DEEPEST = 100  # nested elements; the files that are read here need six
 
 
 class Publications:
-    """The rows of DBLP: each child of the root, with what its authors and titles say."""
+    """The rows of DBLP: each child of the root, with its authors and titles."""
 
     root, columns, doctype = "dblp", ("id", "day", "text"), True
 
@@ -81,12 +81,12 @@ Kind = type[Publications] | type[Events]
 
 
 def parse(path: str, kind: Kind) -> Iterator[Row]:
-    """The rows of an XML file, as soon as they are there.
+    """The rows of an XML file, as soon as they are parsed.
 
-    A declared entity may stand for gigabytes, or for a file of this machine. So a file that declares one is refused, and no
-    other file is ever opened. With ``doctype``, a name that nobody declared is a character of HTML, or else stays as written.
+    A declared entity may expand to gigabytes or refer to a local file. So a file that declares one is refused, and no other
+    file is ever opened. With ``doctype``, an undeclared entity is a character of HTML, or else stays as it is.
     """
-    found, above = kind(path), list[str]()
+    handler, above = kind(path), list[str]()
     parser = expat.ParserCreate()
     parser.buffer_text = True
 
@@ -95,16 +95,16 @@ def parse(path: str, kind: Kind) -> Iterator[Row]:
         if not above and tag != kind.root:
             raise InvalidFile(f"{path} is another kind of XML: its root is <{tag}>, not <{kind.root}>")
         if len(above) >= DEEPEST:
-            raise InvalidFile(f"{path} has more than {DEEPEST} elements within each other, in line {parser.CurrentLineNumber}")
-        found.start(above, tag, attributes)
+            raise InvalidFile(f"{path} has elements nested more than {DEEPEST} deep, in line {parser.CurrentLineNumber}")
+        handler.start(above, tag, attributes)
         above.append(tag)
 
     def end(tag: str) -> None:
-        found.end(above, above.pop())
+        handler.end(above, above.pop())
 
     def skipped(name: str, of_the_doctype: bool) -> None:
         if not of_the_doctype:
-            found.text(chr(name2codepoint[name]) if name in name2codepoint else f"&{name};")
+            handler.text(chr(name2codepoint[name]) if name in name2codepoint else f"&{name};")
 
     def declared(name: str, *_: object) -> None:
         raise InvalidFile(
@@ -112,9 +112,9 @@ def parse(path: str, kind: Kind) -> Iterator[Row]:
         )
 
     def has_doctype(name: str, *_: object) -> None:
-        raise InvalidFile(f"{path} has a DOCTYPE ({name!r}), and such files have none; remove it")
+        raise InvalidFile(f"{path} has a DOCTYPE ({name!r}), but such files must not have one; remove it")
 
-    parser.StartElementHandler, parser.EndElementHandler, parser.CharacterDataHandler = start, end, found.text
+    parser.StartElementHandler, parser.EndElementHandler, parser.CharacterDataHandler = start, end, handler.text
     parser.EntityDeclHandler = declared
     if kind.doctype:
         parser.SkippedEntityHandler = skipped
@@ -125,18 +125,18 @@ def parse(path: str, kind: Kind) -> Iterator[Row]:
         with _opened(path) as file:
             while chunk := file.read(CHUNK):
                 parser.Parse(chunk)
-                yield from found.rows
-                found.rows.clear()
+                yield from handler.rows
+                handler.rows.clear()
             parser.Parse(b"", True)
     except expat.ExpatError as error:
-        raise InvalidFile(f"{path} is not whole XML: {error}; was it cut off? Get it again") from None
+        raise InvalidFile(f"{path} is not complete XML: {error}; it may be truncated, so download it again") from None
     except (EOFError, gzip.BadGzipFile, zlib.error) as error:
-        raise InvalidFile(f"{path} is not a whole gzip file: {error}; was it cut off? Get it again") from None
+        raise InvalidFile(f"{path} is not a complete gzip file: {error}; it may be truncated, so download it again") from None
 
 
 @contextmanager
 def _opened(path: str) -> Iterator[Any]:
-    """The bytes of a file, unpacked."""
+    """A file, decompressed."""
     with Folder(path).open() as file:
         if path.endswith(".gz"):
             with gzip.GzipFile(fileobj=file) as unpacked:

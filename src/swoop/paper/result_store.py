@@ -1,11 +1,11 @@
-"""What was measured, kept in Parquet files, so that an interrupted evaluation goes on where it was."""
+"""Measurements in Parquet files, so that an interrupted evaluation resumes where it stopped."""
 
 from __future__ import annotations
 
 import hashlib
 import subprocess
 from collections.abc import Hashable, Iterator
-from dataclasses import asdict
+from dataclasses import asdict, fields
 from functools import cache
 from pathlib import Path
 from typing import Any, Generic, Protocol, TypeVar
@@ -16,11 +16,11 @@ import pyarrow.parquet as pq
 import swoop
 
 PACKAGE = Path(swoop.__file__).parent
-MEASURED = ("engine", "baselines", "join", "bench/streams.py")  # a change here makes other figures
+MEASURED = ("engine", "join", "paper/baselines", "paper/data_sets.py")  # a change here invalidates measurements
 
 
 class Row(Protocol):
-    """A dataclass of what was seen; ``case`` says of what."""
+    """A dataclass with measurements; ``case`` identifies what was measured."""
 
     @property
     def case(self) -> Hashable: ...
@@ -30,7 +30,7 @@ Kind = TypeVar("Kind", bound=Row)
 
 
 def commit() -> str:
-    """The commit of Swoop's sources, or nothing if they are not in a repository."""
+    """The commit of Swoop's sources; empty if they are not in a repository."""
     for command in (["ls-files", "--error-unmatch", str(PACKAGE / "__init__.py")], ["rev-parse", "--short", "HEAD"]):
         try:
             done = subprocess.run(["git", "-C", str(PACKAGE), *command], capture_output=True, text=True, check=False)  # noqa: S607
@@ -43,12 +43,12 @@ def commit() -> str:
 
 @cache
 def version() -> str:
-    """Which Swoop this is: its version, its commit, and a digest of the sources that are measured."""
+    """Identifies this Swoop: its version, its commit, and a digest of the measured sources."""
     return " ".join(part for part in (swoop.__version__, commit(), digest_of(*MEASURED)) if part)
 
 
 def digest_of(*names: str) -> str:
-    """Of files and folders of Swoop's sources."""
+    """A digest of files and folders of Swoop's sources."""
     digest = hashlib.sha256()
     for name in names:
         path = PACKAGE / name
@@ -57,8 +57,8 @@ def digest_of(*names: str) -> str:
     return digest.hexdigest()[:8]
 
 
-class Kept(Generic[Kind]):
-    """Rows of one kind, by case, in a file. Rows of another version of Swoop stay in the file, and are not looked at."""
+class ResultStore(Generic[Kind]):
+    """Rows of one kind, by case, in a file. Rows of other versions of Swoop stay in the file but are ignored."""
 
     def __init__(self, path: Path, kind: type[Kind], of: str | None = None) -> None:
         self._path = path
@@ -67,8 +67,8 @@ class Kept(Generic[Kind]):
         self._others: list[dict[str, Any]] = []
         for row in pq.read_table(path).to_pylist() if path.exists() else ():
             if row["version"] == self._version:
-                found = kind(**{name: value for name, value in row.items() if name != "version"})
-                self._rows[found.case] = found
+                stored = kind(**{field.name: row[field.name] for field in fields(kind)})  # type: ignore[arg-type]
+                self._rows[stored.case] = stored
             else:
                 self._others.append(row)
 
@@ -79,9 +79,10 @@ class Kept(Generic[Kind]):
         return self._rows.get(case)
 
     def add(self, row: Kind) -> None:
-        """Keep a row, on disk as well."""
+        """Store a row, also on disk."""
         self._rows[row.case] = row
-        rows = self._others + [{"version": self._version, **asdict(found)} for found in self]  # type: ignore[call-overload]
+        own = [{"version": self._version, **asdict(stored)} for stored in self]  # type: ignore[call-overload]
+        rows = [{**dict.fromkeys(own[0]), **other} for other in self._others] + own  # other versions may lack columns
         new = self._path.with_suffix(".new")
         pq.write_table(pa.Table.from_pylist(rows), new)
         new.replace(self._path)

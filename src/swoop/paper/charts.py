@@ -1,11 +1,11 @@
-"""The figures of the evaluation, with log axes as in the paper."""
+"""The charts of the evaluation, with logarithmic axes as in the paper."""
 
 from __future__ import annotations
 
 from collections.abc import Iterable, Sequence
 from typing import Any
 
-from swoop.paper.experiments import ABLATIONS, MAIN, STREAMS, TOKEN_ORDER, Result
+from swoop.paper.experiments import ABLATIONS, DATA_SETS, MAIN, TOKEN_ORDER, Result
 from swoop.paper.latency import Latency
 from swoop.paper.measure import Rate
 from swoop.paper.profiles import Bursts
@@ -26,21 +26,21 @@ COMPLETE, STOPPED = "complete", "stopped at its limit"
 RATE = "sets per second"
 
 
-def result_figures(results: Iterable[Result]) -> dict[str, Any]:
-    """The figures that show runs, by name; those without any run are left out."""
+def result_charts(results: Iterable[Result]) -> dict[str, Any]:
+    """The charts of runs, by name; those without runs are left out."""
     rows = [_row(result) for result in results]
     k_10 = [row for row in rows if row["k"] == 10]
-    tweet, flickr, dblp = ([row for row in k_10 if row["stream"] == name] for name in ("tweet", "flickr", "dblp"))
-    by_k = [row for row in rows if row["stream"] == "flickr" and row["window"] == 1000]
-    large_k = [row for row in rows if row["stream"] == "flickr" and row["k"] == 1000]
+    tweet, flickr, dblp = ([row for row in k_10 if row["data_set"] == name] for name in ("tweet", "flickr", "dblp"))
+    by_k = [row for row in rows if row["data_set"] == "flickr" and row["window"] == 1000]
+    large_k = [row for row in rows if row["data_set"] == "flickr" and row["k"] == 1000]
     window = "average window"
     panels: dict[str, list[Any]] = {
         "set-rate": [
             _lines(
-                [row for row in _of(k_10, MAIN) if row["stream"] == stream],
-                "window", "rate", "days" if stream == "dblp" else window, RATE, stream.upper(),
+                [row for row in _of(k_10, MAIN) if row["data_set"] == data_set],
+                "window", "rate", "days" if data_set == "dblp" else window, RATE, data_set.upper(),
             )
-            for stream in STREAMS
+            for data_set in DATA_SETS
         ],
         "large-k": [_lines(_of(large_k, MAIN), "window", "rate", window, RATE, "FLICKR, k = 1,000")],
         "result-size": [_lines(_of(by_k, MAIN), "k", "rate", "k", RATE, "FLICKR, average window 1,000")],
@@ -64,10 +64,10 @@ def result_figures(results: Iterable[Result]) -> dict[str, Any]:
     return {name: finished(there) for name, parts in panels.items() if (there := [part for part in parts if part is not None])}
 
 
-def rates_figure(rates: Iterable[Rate]) -> Any:
-    """The set rates of Swoop at k = 10, without its floor, and of the peer where there is one."""
+def rates_chart(rates: Iterable[Rate]) -> Any:
+    """The set rates at k = 10 of Swoop, of Swoop without a floor, and of the peer if there is one."""
     rows = [
-        {"stream": rate.stream, "window": rate.window, "algorithm": algorithm, "name": name, "rate": value}
+        {"data_set": rate.data_set, "window": rate.window, "algorithm": algorithm, "name": name, "rate": value}
         for rate in rates
         if rate.k == 10
         for algorithm, name, value in (
@@ -78,14 +78,14 @@ def rates_figure(rates: Iterable[Rate]) -> Any:
         if value
     ]
     panels = [
-        _lines([row for row in rows if row["stream"] == stream], "window", "rate", "average window", RATE, stream.upper())
-        for stream in STREAMS
+        _lines([row for row in rows if row["data_set"] == data_set], "window", "rate", "average window", RATE, data_set.upper())
+        for data_set in DATA_SETS
     ]
     return finished([panel for panel in panels if panel is not None])
 
 
 def finished(panels: Sequence[Any], columns: int = 3) -> Any:
-    """Panels beside each other, with one legend."""
+    """Panels side by side, with one legend."""
     import altair as alt
 
     return (
@@ -102,7 +102,7 @@ def finished(panels: Sequence[Any], columns: int = 3) -> Any:
 
 def _row(result: Result) -> dict[str, Any]:
     return {
-        "stream": result.stream,
+        "data_set": result.data_set,
         "window": result.window,
         "k": result.k,
         "algorithm": result.algorithm,
@@ -122,7 +122,7 @@ def _of(rows: list[dict[str, Any]], algorithms: tuple[str, ...]) -> list[dict[st
 def _lines(
     rows: list[dict[str, Any]], x: str, y: str, x_title: str, y_title: str, title: str, *, worst: bool = False
 ) -> Any | None:
-    """A line per algorithm; runs that were stopped are triangles. ``worst``: also the paper's bound, k times the window."""
+    """A line per algorithm; stopped runs are triangles. ``worst``: also the paper's bound, k times the window."""
     import altair as alt
 
     rows = [row for row in rows if row[y] > 0]
@@ -154,8 +154,8 @@ def _lines(
     return alt.layer(*layers).properties(width=245, height=200, title=title)
 
 
-def bursts_figure(bursts: Bursts) -> Any:
-    """The window of a day over the stream, and how frequent the two late tokens are in it."""
+def bursts_chart(bursts: Bursts) -> Any:
+    """The size of a window of one day along the data set, and the frequency of the two late tokens in it."""
     import altair as alt
 
     x = alt.X("set:Q", title="sets so far", axis=alt.Axis(format="~s", grid=False, tickCount=5))
@@ -190,7 +190,7 @@ def bursts_figure(bursts: Bursts) -> Any:
     )
 
 
-def latency_figure(latencies: Sequence[Latency]) -> Any:
+def latency_chart(latencies: Sequence[Latency]) -> Any:
     """The length of the queue over time."""
     import altair as alt
 
@@ -204,7 +204,7 @@ def latency_figure(latencies: Sequence[Latency]) -> Any:
                 x=alt.X("time:Q", title="seconds", axis=alt.Axis(grid=False, tickCount=5)),
                 y=alt.Y(
                     "queue:Q",
-                    title="sets that wait",
+                    title="waiting sets",
                     scale=alt.Scale(nice=5),
                     axis=alt.Axis(format="~s", tickCount=5, gridOpacity=0.4),
                 ),

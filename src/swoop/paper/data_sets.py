@@ -1,9 +1,9 @@
-"""Synthetic streams shaped like the five of the paper's evaluation (section 7): tweets, tags, publications, mails, workflows.
+"""Synthetic data sets, shaped like the five of the paper's section 7: tweets, tags, publications, mails, workflows.
 
-A shape fixes the sizes of sets, how often tokens occur, how many tokens are new, how many sets are edited copies of earlier
-ones, and how arrivals are spread in time. Times are in microseconds. At the length of the paper's stream, the mean size of sets
-and the number of distinct tokens are those of the paper's table: ``swoop bench streams`` shows both. A stream of any length is
-made in one pass, some ten million tokens per second, in little more memory than it takes itself.
+A shape fixes the sizes of sets, the frequencies of tokens, the share of new tokens, the share of sets that are edited copies of
+earlier ones, and the distribution of arrivals over time. Times are in microseconds. With as many sets as in the paper, the mean
+set size and the number of distinct tokens match its table: ``swoop bench data-sets`` shows both. A data set of any length is
+generated in one pass, about ten million tokens per second, in little more memory than it occupies.
 """
 
 from __future__ import annotations
@@ -21,8 +21,8 @@ DAY = 86_400_000_000
 
 
 @dataclass(frozen=True)
-class Stream:
-    """Sets in the order of arrival; the n-th has the tokens ``offsets[n]`` to ``offsets[n + 1]``."""
+class DataSet:
+    """A stream as arrays: sets in the order of arrival; the n-th has the tokens ``offsets[n]`` to ``offsets[n + 1]``."""
 
     name: str
     times: np.ndarray
@@ -37,7 +37,7 @@ class Stream:
         return [row.tolist() for row in np.split(self.tokens, self.offsets[1:-1])]
 
     def save(self, path: Path) -> None:
-        """Write the stream as flat little-endian arrays: magic, counts, times, offsets, tokens (32 bits)."""
+        """Write flat little-endian arrays: magic, counts, times, offsets, tokens (32 bits)."""
         with path.open("wb") as file:
             np.array([MAGIC, len(self), self.tokens.size], "<i8").tofile(file)
             self.times.astype("<i8").tofile(file)
@@ -45,18 +45,18 @@ class Stream:
             self.tokens.astype("<u4").tofile(file)
 
     @classmethod
-    def load(cls, path: Path) -> Stream:
+    def load(cls, path: Path) -> DataSet:
         with path.open("rb") as file:
             magic, sets, tokens = np.fromfile(file, "<i8", 3)
             if magic != MAGIC:
-                raise ValueError(f"{path} is not a stream")
+                raise ValueError(f"{path} is not a saved data set")
             times, offsets = np.fromfile(file, "<i8", sets), np.fromfile(file, "<i8", sets + 1)
             return cls(path.stem, times, offsets, np.fromfile(file, "<u4", tokens).astype(np.int64))
 
-    def first(self, sets: int) -> Stream:
-        """The first sets of the stream."""
+    def first(self, sets: int) -> DataSet:
+        """The first sets."""
         offsets = self.offsets[: sets + 1]
-        return Stream(self.name, self.times[:sets], offsets, self.tokens[: offsets[-1]])
+        return DataSet(self.name, self.times[:sets], offsets, self.tokens[: offsets[-1]])
 
     def window_sizes(self, duration: int) -> np.ndarray:
         """How many sets a window of this duration holds after each arrival."""
@@ -78,10 +78,10 @@ class Stream:
 
 @dataclass(frozen=True)
 class Shape:
-    """What a stream is like.
+    """The characteristics of a data set.
 
     ``paper_sets``, ``mean_size`` and ``paper_universe`` are the row of the paper's table. Tokens are drawn from a Zipf
-    distribution of ``skew`` over ``universe`` tokens, but for the share ``fresh``, which was never seen before. ``copies`` is
+    distribution with ``skew`` over ``universe`` tokens, except for the share ``fresh`` of new tokens. ``copies`` is
     the share of sets that are copies of earlier ones, and ``edits`` the largest share of a copy's tokens that is replaced.
     """
 
@@ -105,21 +105,21 @@ SHAPES = {
 MEAN_LAG = 20_000  # sets between a set and its copy
 
 
-def generate(name: str, sets: int, seed: int = 7) -> Stream:
-    """A stream of the named shape."""
+def generate(name: str, sets: int, seed: int = 7) -> DataSet:
+    """A data set of the named shape."""
     shape = SHAPES[name]
-    chance = np.random.default_rng(seed)
+    rng = np.random.default_rng(seed)
     late = np.zeros(sets, np.int8)
     if name == "dblp":
-        times, late = _publications(sets, chance)
+        times, late = _publications(sets, rng)
     elif name == "flickr":
-        times = np.sort(chance.integers(0, 10_000_000_000, sets))
+        times = np.sort(rng.integers(0, 10_000_000_000, sets))
     else:
-        times = np.cumsum(1000.0 * chance.exponential(1.0, sets)).astype(np.int64)
-    sizes = _sizes(name, shape.mean_size, late, chance)
-    lags = np.minimum(chance.geometric(1 / MEAN_LAG, sets), np.arange(sets))  # early on, most copies are of the first set
-    lags[chance.random(sets) >= shape.copies] = 0
-    lags[(late > 0) | (late[np.arange(sets) - lags] > 0)] = 0  # nobody has two home pages
+        times = np.cumsum(1000.0 * rng.exponential(1.0, sets)).astype(np.int64)
+    sizes = _sizes(name, shape.mean_size, late, rng)
+    lags = np.minimum(rng.geometric(1 / MEAN_LAG, sets), np.arange(sets))  # early on, most copies are of the first set
+    lags[rng.random(sets) >= shape.copies] = 0
+    lags[(late > 0) | (late[np.arange(sets) - lags] > 0)] = 0  # home pages are not copied
     _resize_copies(sizes, lags)
     offsets = np.zeros(sets + 1, np.int64)
     np.cumsum(sizes, out=offsets[1:])
@@ -127,20 +127,27 @@ def generate(name: str, sets: int, seed: int = 7) -> Stream:
     weights = 1.0 / np.arange(1, shape.universe + 1) ** shape.skew
     weights *= (1 - shape.fresh) / weights.sum()
     columns, others = _columns(np.append(weights, shape.fresh))
-    names = _fill(chance, columns, others, lags, late, shape.edits, offsets, tokens)
+    names = _fill(rng, columns, others, lags, late, shape.edits, offsets, tokens)
     _number_by_appearance(tokens, np.full(names, -1, np.int32))
-    return Stream(name, times, offsets, tokens)
+    return DataSet(name, times, offsets, tokens)
 
 
-def _sizes(name: str, mean: float, late: np.ndarray, chance: np.random.Generator) -> np.ndarray:
+def generate_warm(name: str, sets: int) -> DataSet:
+    """The end of a longer data set: at its beginning, far too many sets are copies of the very first one."""
+    whole = generate(name, 5 * MEAN_LAG + sets)
+    offsets = whole.offsets[-sets - 1 :]
+    return DataSet(name, whole.times[-sets:], offsets - offsets[0], whole.tokens[offsets[0] :])
+
+
+def _sizes(name: str, mean: float, late: np.ndarray, rng: np.random.Generator) -> np.ndarray:
     sets = late.size
     if name == "enron":  # a few mails are very long
         spread = 1.15
-        sizes: np.ndarray = np.clip(chance.lognormal(np.log(mean) - spread**2 / 2, spread, sets), 1, 8000).astype(np.int64)
+        sizes: np.ndarray = np.clip(rng.lognormal(np.log(mean) - spread**2 / 2, spread, sets), 1, 8000).astype(np.int64)
         return sizes
     pages = np.flatnonzero(late)  # the late tokens and a name
-    page_sizes = late[pages] + 2 + chance.poisson(0.5, pages.size)
-    sizes = chance.poisson((mean * sets - page_sizes.sum()) / max(sets - pages.size, 1) - 1, sets) + 1
+    page_sizes = late[pages] + 2 + rng.poisson(0.5, pages.size)
+    sizes = rng.poisson((mean * sets - page_sizes.sum()) / max(sets - pages.size, 1) - 1, sets) + 1
     sizes[pages] = page_sizes
     return sizes
 
@@ -148,26 +155,26 @@ def _sizes(name: str, mean: float, late: np.ndarray, chance: np.random.Generator
 # DBLP: most days bring some publications and home pages of persons, few days very many home pages
 
 DAYS = 5500
-BURSTS = 0.061 * 0.6 ** np.arange(12)  # of all sets, on a day each
+BURSTS = 0.061 * 0.6 ** np.arange(12)  # shares of all sets, one day each
 FAMILY = 7919  # a step from one last name to the next, prime
-LATE = ((2018, 0.1), (9764, 0.2))  # the first positions of the two tokens of home pages, but for short streams at these shares
+LATE = ((2018, 0.1), (9764, 0.2))  # first positions of the two tokens of home pages; at these shares of a short data set
 
 
-def _publications(sets: int, chance: np.random.Generator) -> tuple[np.ndarray, np.ndarray]:
+def _publications(sets: int, rng: np.random.Generator) -> tuple[np.ndarray, np.ndarray]:
     """Times of arrival, and how many of the tokens "page" and "home" each set has."""
-    activity = chance.lognormal(0, 1, DAYS) * np.linspace(1, 3, DAYS)
-    activity[chance.random(DAYS) < 0.15] = 1e-9
-    bursts = (DAYS * (1 / 8 + 7 / 8 * (np.arange(12) + chance.random(12)) / 12)).astype(np.int64)
+    activity = rng.lognormal(0, 1, DAYS) * np.linspace(1, 3, DAYS)
+    activity[rng.random(DAYS) < 0.15] = 1e-9
+    bursts = (DAYS * (1 / 8 + 7 / 8 * (np.arange(12) + rng.random(12)) / 12)).astype(np.int64)
     activity[bursts] = 0
     activity *= (1 - BURSTS.sum()) / activity.sum()
-    activity[bursts] = chance.permutation(BURSTS)
+    activity[bursts] = rng.permutation(BURSTS)
     ends = np.concatenate(([0], np.cumsum(activity)))
-    moments = np.sort(chance.random(sets))
+    moments = np.sort(rng.random(sets))
     times = (np.interp(moments, ends / ends[-1], np.arange(DAYS + 1)) * DAY).astype(np.int64)
     day = np.minimum(times // DAY, DAYS - 1)
     share = 0.24 + 0.14 * np.sin(np.arange(DAYS) / 200)
     share[bursts] = 0.97
-    late = (chance.random(sets) < share[day]).astype(np.int8)
+    late = (rng.random(sets) < share[day]).astype(np.int8)
     page, home = (min(position, int(part * sets)) for position, part in LATE)
     late[:page] = 0
     late[page : page + 1] = 1
@@ -181,7 +188,7 @@ def _publications(sets: int, chance: np.random.Generator) -> tuple[np.ndarray, n
 
 @kernel
 def _columns(weights: Any) -> Any:
-    """Tokens by their weight in constant time (Walker's aliases): a column has one token, and another one above its height."""
+    """Tables for drawing tokens by weight in constant time (Walker's alias method)."""
     count = weights.size
     heights = weights * (count / weights.sum())
     others = np.arange(count)
@@ -211,11 +218,11 @@ def _resize_copies(sizes: Any, lags: Any) -> None:
 
 
 @kernel
-def _fill(chance: Any, columns: Any, others: Any, lags: Any, late: Any, edits: float, offsets: Any, tokens: Any) -> int:
-    """Draw the tokens of all sets. Returns how many tokens there may be.
+def _fill(rng: Any, columns: Any, others: Any, lags: Any, late: Any, edits: float, offsets: Any, tokens: Any) -> int:
+    """Draw the tokens of all sets. Returns an upper bound of the number of tokens.
 
-    First come those that are drawn by weight, then the two late ones, then fresh ones, which the last column stands for. A set
-    with late tokens is the home page of a person, and has a last name which the home pages around it do not have.
+    Tokens drawn by weight come first, then the two late ones, then fresh ones, for which the last column stands. A set with
+    late tokens is the home page of a person, with a last name that the home pages around it do not have.
     """
     universe = columns.size - 1
     fresh = universe + 2
@@ -225,9 +232,9 @@ def _fill(chance: Any, columns: Any, others: Any, lags: Any, late: Any, edits: f
         at, end = offsets[number], offsets[number + 1]
         if lags[number] > 0:
             source = number - lags[number]
-            change = edits * chance.random()
+            change = edits * rng.random()
             for p in range(offsets[source], offsets[source + 1]):
-                if chance.random() >= change:
+                if rng.random() >= change:
                     tokens[at] = tokens[p]
                     if tokens[p] < universe + 2:
                         holder[tokens[p]] = number
@@ -241,7 +248,7 @@ def _fill(chance: Any, columns: Any, others: Any, lags: Any, late: Any, edits: f
             holder[tokens[at]] = number
             at += 1
         while at < end:
-            drawn = chance.random() * columns.size
+            drawn = rng.random() * columns.size
             token = int(drawn)
             if drawn - token >= columns[token]:
                 token = others[token]
@@ -260,11 +267,11 @@ def _fill(chance: Any, columns: Any, others: Any, lags: Any, late: Any, edits: f
 
 @kernel
 def _number_by_appearance(tokens: Any, numbers: Any) -> None:
-    """Give tokens the numbers 0, 1, ... in the order of their first appearance."""
-    given = 0
+    """Replace tokens by token ids 0, 1, ... in the order of first appearance."""
+    next_id = 0
     for p in range(tokens.size):
         token = tokens[p]
         if numbers[token] < 0:
-            numbers[token] = given
-            given += 1
+            numbers[token] = next_id
+            next_id += 1
         tokens[p] = numbers[token]

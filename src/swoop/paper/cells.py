@@ -1,7 +1,4 @@
-"""What cells cost and bring: a live join on a cluster of processes on this machine, with one core each.
-
-python -m swoop.paper.scaling --groups 1 2 3 4
-"""
+"""Costs and benefits of cells: a live join on a local cluster of one-core processes (``swoop bench cells``)."""
 
 from __future__ import annotations
 
@@ -18,33 +15,32 @@ import numpy as np
 import pyarrow as pa
 import pyarrow.parquet as pq
 
-from swoop.paper.competitors import machine
-from swoop.paper.kept import commit
-from swoop.paper.measure import as_table
+from swoop.paper.data_sets import DataSet, generate
+from swoop.paper.measure import as_table, machine
+from swoop.paper.result_store import commit
 from swoop.paper.standalone import Cluster
-from swoop.paper.streams import Stream, generate
 
 EXECUTORS = 2  # and files of a batch
 
 
 @dataclass(frozen=True)
-class Grown:
-    """A grid of so many groups on two one-core executors.
+class GridRate:
+    """The measurements of a grid of cells on two executors with one core each.
 
     Attributes
     ----------
     rate
-        Sets per second that it sustains, by the clock, from files to results.
+        Sustained sets per second of wall time, from files to results.
     cell_rate
-        Sets per second of one cell alone, while it works: state included.
+        Sets per second of one cell while it works, including its state.
     state
-        Bytes of state that a set of a batch costs, in all cells together.
+        Bytes of state written per set of a batch, over all cells.
     memory
-        Bytes per set of the window, of all engines together.
+        Bytes per set in the window, over all engines.
     rebuilt, rebuild
-        Sets of the window of all cells, and the seconds that the slowest cell needs to be rebuilt from its state.
+        Sets in the windows of all cells, and the seconds that the slowest cell takes to be rebuilt from its state.
     rebuilds
-        Cells that were rebuilt after the first two batches, without a fault.
+        Cells that were rebuilt after the first two batches without a failure.
     """
 
     groups: int
@@ -58,52 +54,52 @@ class Grown:
     rebuilds: int
 
 
-def write_files(stream: Stream, folder: Path, size: int) -> None:
-    """The stream as Parquet files that are taken one after the other."""
+def write_files(data_set: DataSet, folder: Path, size: int) -> None:
+    """The data set as Parquet files, to be read one after the other."""
     folder.mkdir()
-    table = as_table(stream)
-    table = table.append_column("id", pa.array(np.arange(len(stream))))
-    for number, start in enumerate(range(0, len(stream), size)):
+    table = as_table(data_set)
+    table = table.append_column("id", pa.array(np.arange(len(data_set))))
+    for number, start in enumerate(range(0, len(data_set), size)):
         for part in range(EXECUTORS):
             file = folder / f"{number:05}-{part}.parquet"
             pq.write_table(table.slice(start, size).slice(part * size // EXECUTORS, size // EXECUTORS), file)
             os.utime(file, (1_700_000_000 + number,) * 2)
 
 
-def grow(groups: int, stream: Stream, window: int, batch: int, say: Callable[[str], None]) -> Grown:
-    """Run the stream through a grid, and then one row more in a new run, which has to rebuild its cells."""
+def measure_grid(groups: int, data_set: DataSet, window: int, batch: int, info: Callable[[str], None]) -> GridRate:
+    """Run the data set through a grid, and then one more row in a new run, which has to rebuild its cells."""
     from swoop.spark import session
 
     with tempfile.TemporaryDirectory() as name, Cluster(Path(name), EXECUTORS, memory="3g") as cluster:
         folder = Path(name)
-        write_files(stream, folder / "in", batch)
+        write_files(data_set, folder / "in", batch)
         os.environ["PYSPARK_PYTHON"] = sys.executable
         spark = session(cluster.master, spark_executor_memory="1g", spark_executor_cores=1)
-        cells, length, batches = groups * (groups + 1) // 2, stream.window_for(window), -(-len(stream) // batch)
+        cells, duration, batches = groups * (groups + 1) // 2, data_set.window_for(window), -(-len(data_set) // batch)
         try:
-            seen, took, figures = _run(spark, folder, cells, length, batches, say)
-            row = pa.table({"time": [int(stream.times[-1]) + length // 100], "tokens": [[1]], "id": [-1]})
+            seen, took, stats = _run(spark, folder, cells, duration, batches, info)
+            row = pa.table({"time": [int(data_set.times[-1]) + duration // 100], "tokens": [[1]], "id": [-1]})
             pq.write_table(row, folder / "in/99999.parquet")
-            (*_, again), _, _ = _run(spark, folder, cells, length, batches + 1, say)
+            (*_, again), _, _ = _run(spark, folder, cells, duration, batches + 1, info)
         finally:
             spark.stop()
         written = [file.stat().st_size for file in (folder / "state/state").rglob(f"{batches - 1}.changelog")]
     later = [one for cells_then in seen[batches // 2 :] for one in cells_then]
-    return Grown(
+    return GridRate(
         groups,
         cells,
         rate=batch * len(took[batches // 2 :]) / sum(took[batches // 2 :]),
         cell_rate=sum(one["taken"] for one in later) / max(1e-9, sum(one["spent"] for one in later)),
         state=sum(written) / batch,
-        memory=figures.memory_bytes / max(1, figures.window_size),
+        memory=stats.memory_bytes / max(1, stats.window_size),
         rebuilt=sum(one["rebuilt"] for one in again),
         rebuild=max((one["seconds"] for one in again), default=0.0),
         rebuilds=sum(one["rebuilt"] > 0 for cells_then in seen[2:] for one in cells_then),
     )
 
 
-def _run(spark: Any, folder: Path, cells: int, window: int, batches: int, say: Callable[[str], None]) -> tuple[Any, Any, Any]:
-    """Figures of the cells after each batch, the seconds that batches took, and figures of the stream."""
+def _run(spark: Any, folder: Path, cells: int, window: int, batches: int, info: Callable[[str], None]) -> tuple[Any, Any, Any]:
+    """Metrics of the cells after each batch, the seconds that batches took, and the stats of the stream."""
     from swoop.spark import topk_stream
 
     reader = spark.readStream.schema("time long, tokens array<bigint>, id long").option("maxFilesPerTrigger", EXECUTORS)
@@ -113,22 +109,22 @@ def _run(spark: Any, folder: Path, cells: int, window: int, batches: int, say: C
         done = handle.stats.batch
         while done < batches - 1:
             if handle.await_termination(0.01):
-                raise RuntimeError("the stream has ended before its time")
+                raise RuntimeError("the stream has ended prematurely")
             if handle.stats.batch > done:
                 done = handle.stats.batch
                 seen.append(list(getattr(handle._live, "cells", [])))
-                say(f"{cells} cells: batch {done + 1} of {batches}, {handle.stats.batch_seconds:.1f} s")
-        time.sleep(1)  # until Spark has told about the last one
+                info(f"{cells} cells: batch {done + 1} of {batches}, {handle.stats.batch_seconds:.1f} s")
+        time.sleep(1)  # until Spark has reported the last one
         progress = {one.batchId: one.durationMs["triggerExecution"] / 1000 for one in handle.query.recentProgress}
         return seen, [progress[number] for number in sorted(progress)], handle.stats
 
 
-def table(found: list[Grown]) -> list[str]:
-    """The figures as a table."""
+def table(rates: list[GridRate]) -> list[str]:
+    """The measurements as a table."""
     head = ["g", "cells", "sets/s, sustained", "sets/s in a cell", "copies of a set", "state written, bytes per set"]
     head += ["memory, bytes per set", "rebuilding all cells"]
     lines = [f"| {' | '.join(head)} |", "|" + "--:|" * len(head)]
-    for one in found:
+    for one in rates:
         own = [f"{one.cell_rate:,.0f}", str(one.groups), f"{one.state:,.0f}"] if one.cells > 1 else ["", "1", ""]
         rebuild = f"{one.rebuilt:,} sets, {one.rebuild:.1f} s" if one.cells > 1 else ""
         lines.append(f"| {one.groups} | {one.cells} | {one.rate:,.0f} | {' | '.join(own)} | {one.memory:,.0f} | {rebuild} |")
@@ -136,19 +132,19 @@ def table(found: list[Grown]) -> list[str]:
 
 
 def report(
-    groups: list[int], say: Callable[[str], None], window: int = 100_000, batch: int = 100_000, batches: int = 14
+    groups: list[int], info: Callable[[str], None], window: int = 100_000, batch: int = 100_000, batches: int = 14
 ) -> list[str]:
-    """The section of docs/scaling.md that is measured."""
-    stream = generate("tweet", batch * batches)
-    found = [grow(one, stream, window, batch, say) for one in groups]
+    """The measured section of docs/scaling.md."""
+    data_set = generate("tweet", batch * batches)
+    rates = [measure_grid(one, data_set, window, batch, info) for one in groups]
     return [
-        f"Swoop {commit()} on {machine()}, two cores in all:",
-        f"a standalone cluster of {EXECUTORS} executors with one core, the driver on the same cores, from files to results.",
-        f"Tweet shape, window of {window:,} sets, k = 10, batches of {batch:,} sets, of which the later half counts.",
+        f"Swoop {commit()} on {machine()}, two cores in total:",
+        f"a standalone cluster of {EXECUTORS} one-core executors, the driver on the same cores, from files to results.",
+        f"Tweet shape, window of {window:,} sets, k = 10, batches of {batch:,} sets, of which the second half counts.",
         "",
-        *table(found),
+        *table(rates),
         "",
-        f"Cells that were rebuilt after the second batch, without a fault: {sum(one.rebuilds for one in found)}. State is",
+        f"Cells rebuilt after the second batch without a failure: {sum(one.rebuilds for one in rates)}. State is",
         "written in proportion to the batch; the window is not written again. With one cell there is no state on the",
         "cluster: the driver keeps its rows under the checkpoint.",
     ]
