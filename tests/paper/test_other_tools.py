@@ -71,7 +71,7 @@ def test_swoop_finds_everything(data_set: DataSet) -> None:
     assert seen.recall == 1.0
     assert seen.rate is not None
     assert seen.rate > 0
-    assert "in bulk" in seen.note
+    assert "in batches" in seen.note
 
 
 def test_datasketch_misses_some(data_set: DataSet) -> None:

@@ -66,7 +66,7 @@ def recall(found: Sequence[float], exact: Sequence[float]) -> float:
 def when_full(data_set: DataSet, window: int) -> int:
     """The arrival at which the first set leaves the window.
 
-    >>> when_full(Stream("", np.array([0, 4, 9, 10, 11]), np.zeros(6, int), np.zeros(0, int)), window=10)
+    >>> when_full(DataSet("", np.array([0, 4, 9, 10, 11]), np.zeros(6, int), np.zeros(0, int)), window=10)
     3
     """
     return int(np.searchsorted(data_set.times, data_set.times[0] + window))
