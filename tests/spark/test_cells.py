@@ -26,9 +26,8 @@ from swoop.live.outputs import FolderOutput
 from swoop.results import Pair
 from swoop.spark import cells as cells_module
 from swoop.spark.cells import Cells, Layout, _said, packed
-from swoop.times import find_window
 from tests.live.test_live_join import (  # noqa: F401
-    PARAMETERS,
+    SPEC,
     Row,
     Run,
     check,
@@ -42,6 +41,7 @@ from tests.live.test_live_join import (  # noqa: F401
     scenario,
     small,
     table,
+    with_join,
 )
 from tests.test_similarity import USER_DEFINED
 
@@ -86,7 +86,7 @@ class Cluster:
     def __init__(self, case: Run, groups: int, chance: random.Random) -> None:
         grid = Grid(groups)
         self.layout = Layout(grid, tuple(7 + 3 * n for n in range(len(grid.cells))))
-        self.parameters = replace(case.parameters, cells=len(grid.cells))
+        self.spec = replace(case.spec, cells=len(grid.cells))
         self.chance = chance
         self.kept = [Kept() for _ in grid.cells]
         self.workers: list[dict[Any, Any]] = [{}, {}]
@@ -100,7 +100,7 @@ class Cluster:
         cuts = sorted(self.chance.randrange(rows.num_rows + 1) for _ in range(2))
         tasks = [rows[a:b] for a, b in zip([0, *cuts], [*cuts, rows.num_rows], strict=True) if b > a]
         routed = (
-            pa.Table.from_batches([packed(task, self.layout, self.parameters.max_ahead) for task in tasks]).to_pandas()
+            pa.Table.from_batches([packed(task, self.layout, self.spec.max_ahead) for task in tasks]).to_pandas()
             if tasks
             else None
         )
@@ -121,7 +121,7 @@ class Cluster:
         cells_module._kept = self.chance.choice(self.workers)
         if self.chance.random() < 0.1:
             cells_module._kept.clear()
-        cells = Cells(self.layout, self.parameters, run, ended)
+        cells = Cells(self.layout, self.spec, run, ended)
         cells.init(kept)  # type: ignore[arg-type]
         (found,) = cells.handleInputRows((self.layout.keys[number],), iter([rows]), None)
         cells.close()
@@ -136,15 +136,15 @@ class Cluster:
 
     def cell(self, number: int) -> Cell:
         """A cell, made from its state."""
-        cells = Cells(self.layout, self.parameters, "another", None)
+        cells = Cells(self.layout, self.spec, "another", None)
         cells.init(self.kept[number])  # type: ignore[arg-type]
         return cells._cell(number, cells_module._SparkStore(cells._chunks, cells._state))[0]
 
 
 def start(folder: Path, cluster: Cluster) -> LiveCells:  # noqa: F811
-    parameters = cluster.parameters
+    spec = cluster.spec
     outputs = (FolderOutput(folder / name) for name in ("changes", "late", "rejected"))
-    return LiveCells(parameters, Checkpoint(folder, parameters.lasting()), *outputs, finish_cells=cluster.finish)
+    return LiveCells(spec, Checkpoint(folder, spec.lasting()), *outputs, finish_cells=cluster.finish)
 
 
 def run_cells(folder: Path, case: Run, groups: int, chance: random.Random, dies: float = 0.0) -> LiveCells:  # noqa: F811
@@ -187,7 +187,7 @@ def test_a_user_defined_similarity(folder: Path) -> None:  # noqa: F811
     """It goes to the workers, and ranks the pairs of all cells."""
     case = scenario()
     sent = pickle.loads(CloudPickleSerializer().dumps(USER_DEFINED[0]))
-    case = replace(case, parameters=replace(case.parameters, similarity=sent))
+    case = replace(case, spec=with_join(case.spec, similarity=sent))
     check(fresh(folder), case, run_cells(folder, case, 3, random.Random(5)))
 
 
@@ -195,7 +195,7 @@ def test_chunks_of_a_cell_stay_few(folder: Path, monkeypatch: pytest.MonkeyPatch
     """A state has the rows of the window and no others, and old chunks are merged."""
     monkeypatch.setattr(chunks, "MERGED", 3)
     rows = [Row(n, n, (n % 5, n % 7)) for n in range(300)]
-    case = Run([rows[n : n + 3] for n in range(0, 300, 3)], frozenset(), replace(PARAMETERS, window=find_window(60)))
+    case = Run([rows[n : n + 3] for n in range(0, 300, 3)], frozenset(), with_join(SPEC, window=60))
     cluster = Cluster(case, 2, random.Random(3))
     check(fresh(folder), case, run_on(cluster, folder, case))
     for kept in cluster.kept:
@@ -222,7 +222,7 @@ def test_the_skyband_of_known_pairs(folder: Path) -> None:  # noqa: F811
     live = run_cells(fresh(folder), case, 3, random.Random(1))
     entered = [row.record(False) for row in sorted((r for b in case.batches for r in b), key=order) if row.reason is None]
     late = {row["id"] for row in read(folder, "late")}
-    join = TopKJoin(case.parameters.k, case.parameters.window.length, algorithm="swoop-minimal")
+    join = TopKJoin(case.spec.join.k, case.spec.join.window.length, algorithm="swoop-minimal")
     for record in entered:
         if record.id not in late:
             join.insert(record.tokens, record.time, record.id)
@@ -254,7 +254,7 @@ def test_a_damaged_chunk_is_told(folder: Path) -> None:  # noqa: F811
 
 
 def test_a_worker_forgets_what_others_do(monkeypatch: pytest.MonkeyPatch) -> None:
-    cell = Cell(replace(PARAMETERS, cells=3), Grid(2), 0, CellState(batches=5), None)  # type: ignore[arg-type]
+    cell = Cell(replace(SPEC, cells=3), Grid(2), 0, CellState(batches=5), None)  # type: ignore[arg-type]
     now = [1000.0]
     monkeypatch.setattr(cells_module.time, "monotonic", lambda: now[0])
     kept = {("a", 0): (990.0, cell), ("a", 1): (990.0, cell), ("b", 0): (300.0, cell), ("c", 0): (500.0, cell)}

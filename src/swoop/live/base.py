@@ -17,66 +17,14 @@ import pyarrow as pa
 import pyarrow.compute as pc
 
 from swoop.errors import InvalidArgument, InvalidFile
-from swoop.join.topk_join import TopKJoin
 from swoop.live.checkpoint import Checkpoint, State
 from swoop.live.outputs import Output
 from swoop.live.pieces import Backlog
+from swoop.live.stream_spec import StreamSpec
 from swoop.results import Change, Changes, Explanation, Pair, Step, TopK
-from swoop.similarity import Similarity
-from swoop.times import Clock, Time, TimeKind, Window
+from swoop.times import Clock, Time
 
 log = logging.getLogger("swoop.spark")
-
-
-@dataclass(frozen=True)
-class Parameters:
-    """What a live join is asked for. Times are ticks."""
-
-    k: int
-    window: Window
-    similarity: Similarity
-    two_streams: bool
-    min_similarity: float | None
-    lateness: int
-    times: TimeKind
-    ids: str = "bigint"
-    tokens: str = "array<bigint>"
-    algorithm: str = "swoop"
-    cells: int = 1
-    max_ahead: int | None = None
-
-    def lasting(self) -> dict[str, Any]:
-        """Those that a run from the same checkpoint must share. With one cell, k may be lowered: each state knows its own."""
-        return {
-            "window": str(self.window),
-            "similarity": self.similarity.name,
-            "min_similarity": self.min_similarity,
-            "two_streams": self.two_streams,
-            "type of time": {"aware": "timestamp", "naive": "timestamp_ntz"}.get(self.times, "integer"),
-            "type of id": self.ids,
-            "type of tokens": self.tokens,
-            "cells": self.cells,
-            **({"k": self.k} if self.cells > 1 else {}),
-        }
-
-    def shown(self, sets: pa.Table) -> pa.Table:
-        """Sets with times instead of ticks, as the caller knows them."""
-        times = sets["time"]
-        if self.times != "integer":
-            times = times.cast(pa.timestamp("us", "UTC" if self.times == "aware" else None))
-        shown = sets.set_column(sets.column_names.index("time"), "time", times)
-        return shown if self.two_streams else shown.drop_columns("stream")
-
-    def join(self, k: int) -> TopKJoin:
-        return TopKJoin(
-            k,
-            self.window,
-            self.similarity,
-            two_streams=self.two_streams,
-            min_similarity=self.min_similarity,
-            track_changes=True,
-            algorithm=self.algorithm,
-        )
 
 
 @dataclass(frozen=True)
@@ -128,11 +76,11 @@ class Resuming(ABC):
     topk: TopK
     stats: StreamStats
 
-    def __init__(self, parameters: Parameters, checkpoint: Checkpoint, changes: Output, late: Output, rejected: Output) -> None:
-        self._parameters, self._checkpoint = parameters, checkpoint
+    def __init__(self, spec: StreamSpec, checkpoint: Checkpoint, changes: Output, late: Output, rejected: Output) -> None:
+        self._spec, self._checkpoint = spec, checkpoint
         self._changes, self._late, self._rejected = changes, late, rejected
-        self._clock = Clock(parameters.window)
-        self._clock.kind = parameters.times
+        self._clock = Clock(spec.join.window)
+        self._clock.kind = spec.time_kind
         self._reading = threading.Lock()
         self._before = set(checkpoint.known())  # states of an earlier run
         self._resume()
@@ -184,7 +132,7 @@ class Resuming(ABC):
     def _resume(self) -> None:
         """Go on after the last state that is there."""
         if not self._before:
-            self._load(State(-1, self._parameters.k))
+            self._load(State(-1, self._spec.join.k))
             return
         last = max(self._before)
         former = [key for key in self._before if key[0] == last[0] and key < last]
@@ -217,12 +165,12 @@ class Resuming(ABC):
 
     def _load(self, state: State, k: int | None = None) -> None:
         """Go back, or on, to a state. A step that is done again has the ``k`` it had."""
-        if state.k < self._parameters.k:
+        if state.k < self._spec.join.k:
             raise InvalidArgument(
                 f"the checkpoint {self._checkpoint.path!r} was made with k={state.k}, and k may be lowered but not raised to "
-                f"{self._parameters.k}; use a new checkpoint"
+                f"{self._spec.join.k}; use a new checkpoint"
             )
-        self._state, self._k = state, k or self._parameters.k
+        self._state, self._k = state, k or self._spec.join.k
         self._dropped = self._restore(state)
         self._publish(0, 0.0)
 
@@ -241,7 +189,7 @@ class Resuming(ABC):
 
     def no_changes(self) -> Changes:
         """An empty feed, with the columns of a full one."""
-        return self._parameters.join(1).changes()
+        return self._spec.make_join(1).changes()
 
     # results
 
@@ -261,10 +209,10 @@ class Resuming(ABC):
             log.warning("batch %d has the first such rows: %d late, %d rejected", state.batch, late.num_rows, rejected.num_rows)
 
     def _shown(self, sets: pa.Table) -> pa.Table:
-        return self._parameters.shown(sets)
+        return self._spec.shown(sets)
 
     def _done(self, rows: int, started: float) -> None:
-        if self._k > self._parameters.k:
+        if self._k > self._spec.join.k:
             self._load(self._state)
         self._publish(rows, time.perf_counter() - started)
 

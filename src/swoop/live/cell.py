@@ -8,7 +8,6 @@ cell in memory can be told from one that a worker kept from an attempt that did 
 from __future__ import annotations
 
 import uuid
-from collections import deque
 from dataclasses import dataclass, replace
 from typing import Any, Protocol
 
@@ -17,14 +16,16 @@ import pyarrow as pa
 import pyarrow.compute as pc
 
 from swoop.errors import InvalidFile
-from swoop.live import pieces
+from swoop.join.payloads import TablePayloads
+from swoop.join.topk_join import TopKJoin
 from swoop.live.ahead import believe, rejected_rows, split_ahead
-from swoop.live.base import Parameters, ordered, same_as_before
+from swoop.live.base import ordered, same_as_before
 from swoop.live.chunks import Chunk, Damaged, Store, add_rows, read_chunks, seal, unseal
 from swoop.live.grid import Grid
 from swoop.live.live_join import expired_at, move_on
 from swoop.live.pieces import concatenated, drained, in_pieces, split, split_all
-from swoop.times import Window
+from swoop.live.stream_spec import StreamSpec
+from swoop.spec import JoinSpec
 
 SET = ("time", "id", "copy", "size", "stream", "text")  # who a set is, and what results say about it
 BY = ("id", "copy")  # what tells sets of the same time apart, and orders them
@@ -78,59 +79,32 @@ class Report:
 class _Part:
     """A join of a cell, and who its sets are, by arrival number."""
 
-    def __init__(self, parameters: Parameters, two_sides: bool) -> None:
-        in_ticks = Window("integer", parameters.window.length)
-        self.join = replace(parameters, window=in_ticks, two_streams=two_sides).join(parameters.k)
-        self._sets: deque[tuple[int, pa.Table]] = deque()  # each from some arrival number on
+    def __init__(self, spec: JoinSpec, two_sides: bool) -> None:
+        self.join = TopKJoin.from_spec(replace(spec.in_ticks(), two_streams=two_sides, track_changes=True))
+        self.sets = TablePayloads()
 
     def enter(self, rows: pa.Table, sides: pa.Array | None) -> None:
         known = [name for name in SET if name in rows.column_names]
-        self._sets.append((self.join.stats.sets, rows.select(known)))
-        self._merge()
+        self.sets.add(self.join.stats.sets, rows.select(known))
         self.token_lists = rows.schema.field("tokens").type
         given = rows.select(["tokens", "time"])
         if sides is not None:
             given = given.append_column("side", sides)
         self.join.insert_many(given, stream="side" if sides is not None else None)
 
-    def _merge(self) -> None:
-        """Put the last tables together, so that each is twice as long as the next, or as large as a piece may be.
-
-        There are few tables then, and a set is copied a few times at most, however small the batches are.
-        """
-        while len(self._sets) > 1:
-            (first, table), (_, last) = self._sets[-2], self._sets[-1]
-            if table.num_rows >= 2 * last.num_rows or table.nbytes + last.nbytes > pieces.LIMIT:
-                return
-            del self._sets[-1], self._sets[-1]
-            self._sets.append((first, concatenated([table, last]).combine_chunks()))
-
     def forget(self) -> None:
         """Sets that left the window are not asked for any more."""
         figures = self.join.stats
-        while len(self._sets) > 1 and self._sets[1][0] <= figures.sets - figures.window_size:
-            self._sets.popleft()
-
-    @property
-    def first(self) -> int:
-        """The smallest arrival number that can be asked for."""
-        return self._sets[0][0]
-
-    def sets(self, arrivals: np.ndarray) -> pa.Table:
-        """Who the sets with these arrival numbers are."""
-        starts = np.array([first for first, _ in self._sets])
-        place = np.searchsorted(starts, arrivals, side="right") - 1
-        tables = [self._sets[number][1].take(arrivals[place == number] - starts[number]) for number in np.unique(place)]
-        return concatenated(tables).take(np.argsort(np.argsort(place, kind="stable"), kind="stable"))
+        self.sets.forget(figures.sets - figures.window_size)
 
 
 class Cell:
     """A cell in memory, as of some state; it goes from batch to batch."""
 
-    def __init__(self, parameters: Parameters, grid: Grid, number: int, state: CellState, store: Store) -> None:
-        self._parameters, self._grid, self._number = parameters, grid, number
-        two_sides = parameters.two_streams or not grid.is_home(number)
-        self._parts = [_Part(parameters, two_sides) for _ in range(grid.parts(number, parameters.two_streams))]
+    def __init__(self, spec: StreamSpec, grid: Grid, number: int, state: CellState, store: Store) -> None:
+        self._spec, self._grid, self._number = spec, grid, number
+        two_sides = spec.join.two_streams or not grid.is_home(number)
+        self._parts = [_Part(spec.join, two_sides) for _ in range(grid.parts(number, spec.join.two_streams))]
         self._held: pa.Table | None = None
         self.state = state
         try:
@@ -154,14 +128,14 @@ class Cell:
             self._take_events()
             self.state = replace(self.state, watermark=ended)
         before = self.state
-        highest, ahead = believe(spans, before.highest, before.ahead, self._parameters.max_ahead)
+        highest, ahead = believe(spans, before.highest, before.ahead, self._spec.max_ahead)
         late = beyond = None
         if sets is not None:
             sets, beyond = split_ahead(sets, highest)
             late, sets = split(sets, before.watermark)
         passed, watermark = before.highest, before.watermark
         if watermark is None or (highest is not None and highest >= watermark):
-            passed, watermark = move_on(passed, watermark, highest, self._parameters.lateness)
+            passed, watermark = move_on(passed, watermark, highest, self._spec.lateness)
         entered = self._move(sets, watermark)
         events = self._take_events()
         version = uuid.uuid4().hex
@@ -177,7 +151,7 @@ class Cell:
             **self._figures(),
         }
         late, beyond = (self._reported(rows) for rows in (late, beyond))
-        rejected = rejected_rows(self._parameters.shown(ordered(beyond))) if beyond.num_rows else beyond
+        rejected = rejected_rows(self._spec.shown(ordered(beyond))) if beyond.num_rows else beyond
         return Report(events, late, rejected, figures)
 
     def _reported(self, rows: pa.Table | None) -> pa.Table:
@@ -215,7 +189,7 @@ class Cell:
         """Let sets arrive in order, and time move on to just before the watermark. Takes the rows away."""
         for piece in in_pieces(drained(rows)):
             in_order = _with_copies(ordered(piece))
-            parts, sides = self._grid.roles(self._number, in_order, self._parameters.two_streams)
+            parts, sides = self._grid.roles(self._number, in_order, self._spec.join.two_streams)
             for number, part in enumerate(self._parts):
                 mine = pa.array(parts == number)
                 if pc.any(mine).as_py():
@@ -227,7 +201,7 @@ class Cell:
     def _keep(self, store: CellStore, sets: pa.Table | None, watermark: int | None, step: str) -> tuple[Chunk, ...]:
         """Write the rows of a batch, and delete the chunks that nobody needs any more."""
         before = self.state.chunks
-        expired = expired_at(watermark, self._parameters.window.length)
+        expired = expired_at(watermark, self._spec.join.window.length)
         if sets is None:
             chunks = tuple(chunk for chunk in before if chunk.latest > expired)
         else:
@@ -264,13 +238,13 @@ def _events(part: _Part) -> pa.Table | None:
     if not changes.num_rows:
         return None
     kind, time = changes["kind"].to_numpy(zero_copy_only=False), changes["time"].to_numpy()
-    newer, older = (part.sets(changes[name].to_numpy()) for name in ("newer", "older"))
+    newer, older = (part.sets.take(changes[name].to_numpy()) for name in ("newer", "older"))
     arrives = (kind == "enter") & (newer["time"].to_numpy() == time)
     by = np.where(arrives, changes["newer"].to_numpy(), -1)
     after = np.minimum.accumulate(np.where(arrives, np.arange(len(by)), len(by))[::-1])[::-1]  # the next arrival's place
     outranked = kind == "outranked"
     by[outranked] = by[after[outranked]]
-    steps = part.sets(np.maximum(by, part.first))
+    steps = part.sets.take(np.maximum(by, part.sets.first))
     is_arrival = pa.array(by >= 0)
     told = _told(part, changes)
     return pa.table(

@@ -15,13 +15,14 @@ from typing import Any
 import pyarrow as pa
 
 from swoop.errors import NotInWindow
-from swoop.live.base import Parameters, Resuming, log
+from swoop.live.base import Resuming, log
 from swoop.live.checkpoint import Checkpoint, State
 from swoop.live.chunks import from_bytes
 from swoop.live.live_join import NEVER
 from swoop.live.merge import Merge
 from swoop.live.outputs import Output
 from swoop.live.pieces import concatenated
+from swoop.live.stream_spec import StreamSpec
 from swoop.results import Changes, Explanation, Pair, Step
 
 FIGURES = ("held", "window_size", "stock_size", "vocabulary_size", "memory_bytes")
@@ -45,7 +46,7 @@ class LiveCells(Resuming):
 
     def __init__(
         self,
-        parameters: Parameters,
+        spec: StreamSpec,
         checkpoint: Checkpoint,
         changes: Output,
         late: Output,
@@ -54,7 +55,7 @@ class LiveCells(Resuming):
     ) -> None:
         self._finish_cells = finish_cells
         self.cells = []
-        super().__init__(parameters, checkpoint, changes, late, rejected)
+        super().__init__(spec, checkpoint, changes, late, rejected)
 
     @property
     def ended(self) -> int | None:
@@ -63,8 +64,8 @@ class LiveCells(Resuming):
 
     def _restore(self, state: State) -> list[Changes]:
         kept = concatenated(list(self._checkpoint.read(state.chunks)))
-        p = self._parameters
-        self._merge = Merge(self._k, p.similarity, self._clock, p.two_streams, kept)
+        join = self._spec.join
+        self._merge = Merge(self._k, join.similarity, self._clock, join.two_streams, kept)
         return []
 
     def _take(self, batch: int, rows: pa.Table) -> int:

@@ -6,13 +6,13 @@ Nothing here knows Spark. Rows come as Arrow tables with the columns of :data:`C
 from __future__ import annotations
 
 import time
-from collections import deque
 from dataclasses import replace
 from typing import Any
 
 import pyarrow as pa
 import pyarrow.compute as pc
 
+from swoop.join.payloads import TablePayloads
 from swoop.join.topk_join import TopKJoin
 from swoop.live.ahead import believe, rejected_rows, spans_of, split_ahead
 from swoop.live.base import Resuming, ordered
@@ -37,8 +37,8 @@ class LiveJoin(Resuming):
 
     def _restore(self, state: State) -> list[Changes]:
         """Let the sets of the window that this state names arrive anew."""
-        self.join = self._parameters.join(self._k)
-        self._texts: deque[tuple[int, pa.ChunkedArray]] = deque()  # each from some arrival number on
+        self.join = self._spec.make_join(self._k)
+        self._texts = TablePayloads()
         entered, self._held = self._window(state)
         if self._held is None or state.watermark is None:
             return []
@@ -46,7 +46,7 @@ class LiveJoin(Resuming):
         self.join.changes()
         if state.k == self._k:
             return []
-        before = self._parameters.join(state.k)
+        before = self._spec.make_join(state.k)
         self._enter(before, self._window(state)[0], state.watermark)
         return [self._outranked(before.topk(), state.watermark - 1)]
 
@@ -59,13 +59,13 @@ class LiveJoin(Resuming):
     def _take(self, batch: int, rows: pa.Table | Backlog) -> int:
         before = self._state
         given = rows if isinstance(rows, Backlog) else Backlog.of(rows)
-        max_ahead = self._parameters.max_ahead
+        max_ahead = self._spec.max_ahead
         believed, ahead = believe(spans_of(given.times, max_ahead), before.now, before.ahead, max_ahead)
         usable = given.times if believed is None else given.times[given.times <= believed]
         latest = int(usable.max()) if len(usable) else None
         if latest is not None and before.watermark is not None and latest < before.watermark:
             latest = None
-        highest, watermark = move_on(before.highest, before.watermark, latest, self._parameters.lateness)
+        highest, watermark = move_on(before.highest, before.watermark, latest, self._spec.lateness)
         state = replace(before, batch=batch, ended=False, idle=0, k=self._k, highest=highest, ahead=ahead, watermark=watermark)
         count, late, rejected = 0, [], []
         for piece in given.pieces:
@@ -113,7 +113,7 @@ class LiveJoin(Resuming):
         assert before.now is not None
         assert before.watermark is not None
         reached = before.now + passed
-        watermark = max(before.watermark, reached - self._parameters.lateness)
+        watermark = max(before.watermark, reached - self._spec.lateness)
         self._go_on(replace(before, idle=before.idle + 1, reached=reached, watermark=watermark))
 
     def _do_again(self, state: State) -> None:
@@ -134,7 +134,7 @@ class LiveJoin(Resuming):
 
     def _arrive(self, state: State, sets: pa.Table) -> State:
         """Take a piece of a batch: no row that is still to come is as early as its latest."""
-        state = self._checkpoint.add(state, sets, expired_at(state.watermark, self._parameters.window.length))
+        state = self._checkpoint.add(state, sets, expired_at(state.watermark, self._spec.join.window.length))
         self._held = concatenated([part for part in (self._held, sets) if part is not None])
         if state.watermark is None or not sets.num_rows:
             return state
@@ -163,8 +163,8 @@ class LiveJoin(Resuming):
             in_order = self._shown(ordered(piece))
             if join is self.join and "text" in in_order.column_names:
                 with self._reading:
-                    self._texts.append((join.stats.sets, in_order["text"]))
-            join.insert_many(in_order, id="id", stream="stream" if self._parameters.two_streams else None)
+                    self._texts.add(join.stats.sets, in_order.select(["text"]))
+            join.insert_many(in_order, id="id", stream="stream" if self._spec.join.two_streams else None)
         if join.stats.sets:
             join.advance(self._clock.time(watermark - 1))
 
@@ -176,21 +176,13 @@ class LiveJoin(Resuming):
 
     def texts(self, pair: Pair) -> tuple[str | None, str | None]:
         with self._reading:
-            newer, older = (self._text(arrival) for arrival in pair.arrivals or (-1, -1))
+            newer, older = (self._texts.get(arrival, "text") for arrival in pair.arrivals or (-1, -1))
         return newer, older
-
-    def _text(self, arrival: int) -> str | None:
-        for first, texts in reversed(self._texts):
-            if first <= arrival < first + len(texts):
-                found: str | None = texts[arrival - first].as_py()
-                return found
-        return None
 
     def _publish(self, rows: int, seconds: float) -> None:
         figures = self.join.stats
         with self._reading:
-            while len(self._texts) > 1 and self._texts[1][0] <= figures.sets - figures.window_size:
-                self._texts.popleft()
+            self._texts.forget(figures.sets - figures.window_size)
         self.stats = self._figures(
             rows,
             seconds,

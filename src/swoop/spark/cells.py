@@ -23,10 +23,10 @@ from pyspark.sql import functions as F  # noqa: N812
 from pyspark.sql.streaming.stateful_processor import StatefulProcessor, StatefulProcessorHandle
 
 from swoop.live.ahead import merged, spans_of
-from swoop.live.base import Parameters
 from swoop.live.cell import Cell, CellState, Report
 from swoop.live.chunks import from_bytes, to_bytes
 from swoop.live.grid import Grid
+from swoop.live.stream_spec import StreamSpec
 
 ROUTED = "cell long, sets binary, rejected binary, rows long, spans binary"
 SAID = "cell long, what string, data binary"
@@ -57,12 +57,12 @@ class Layout:
         return len(self.keys)
 
 
-def said_by_cells(rows: DataFrame, layout: Layout, parameters: Parameters, run: str, ended: int | None) -> DataFrame:
+def said_by_cells(rows: DataFrame, layout: Layout, spec: StreamSpec, run: str, ended: int | None) -> DataFrame:
     """What the cells say about the rows of a stream that was prepared; see :data:`SAID`."""
     groups = rows.withColumn("group", F.pmod(F.xxhash64("id"), F.lit(layout.grid.groups)).cast("int"))
     groups = groups.withColumn("size", F.size(F.array_distinct("tokens")).cast("long"))
-    routed = groups.mapInArrow(_router(layout, parameters.max_ahead), ROUTED)
-    cells = Cells(layout, parameters, run, ended)
+    routed = groups.mapInArrow(_router(layout, spec.max_ahead), ROUTED)
+    cells = Cells(layout, spec, run, ended)
     return routed.groupBy("cell").transformWithStateInPandas(cells, SAID, "Append", "None")
 
 
@@ -108,8 +108,8 @@ _kept: dict[tuple[str, int], tuple[float, Cell]] = {}
 class Cells(StatefulProcessor):
     """The cells of a grid, as Spark's stateful operator sees them."""
 
-    def __init__(self, layout: Layout, parameters: Parameters, run: str, ended: int | None) -> None:
-        self._layout, self._parameters, self._run, self._ended = layout, parameters, run, ended
+    def __init__(self, layout: Layout, spec: StreamSpec, run: str, ended: int | None) -> None:
+        self._layout, self._spec, self._run, self._ended = layout, spec, run, ended
 
     def init(self, handle: StatefulProcessorHandle) -> None:
         self._chunks = handle.getMapState(CHUNKS, "name string", "data binary")
@@ -126,7 +126,7 @@ class Cells(StatefulProcessor):
         tables = [from_bytes(data) for data in given["sets"] if data is not None]
         spans = (np.frombuffer(data, np.int64).reshape(-1, 3) for data in given["spans"])
         sets = pa.concat_tables(tables, promote_options="permissive") if tables else None
-        report = cell.step(sets, merged(spans, self._parameters.max_ahead), store, self._ended)
+        report = cell.step(sets, merged(spans, self._spec.max_ahead), store, self._ended)
         _kept[self._run, number] = time.monotonic(), cell
         _forget_others(self._run, cell.state.batches)
         report.figures.update(rows=int(given["rows"].sum()), rebuilt=rebuilt, seconds=seconds)
@@ -143,7 +143,7 @@ class Cells(StatefulProcessor):
         state = CellState.from_json(store.state())
         if cell is not None and cell.state.version == state.version:
             return cell, False
-        return Cell(self._parameters, self._layout.grid, number, state, store), True
+        return Cell(self._spec, self._layout.grid, number, state, store), True
 
     def close(self) -> None:
         pass
@@ -182,7 +182,7 @@ class _SparkStore:
         self._state.update((state,))
 
 
-def finish_cells(spark: SparkSession, checkpoint: str, layout: Layout, parameters: Parameters) -> pa.Table:
+def finish_cells(spark: SparkSession, checkpoint: str, layout: Layout, spec: StreamSpec) -> pa.Table:
     """What the cells say when the rows enter that they hold. Their state is read as Spark left it."""
 
     def read(name: str) -> DataFrame:
@@ -196,7 +196,7 @@ def finish_cells(spark: SparkSession, checkpoint: str, layout: Layout, parameter
         number = layout.keys.index(key[0].as_py())
         data = dict(zip(rows["name"].to_pylist(), rows["data"].to_pylist(), strict=True))
         (state,) = (CellState.from_json(name) for name, found in data.items() if found is None)
-        said = _said(Cell(parameters, grid, number, state, _Given(data)).finish())
+        said = _said(Cell(spec, grid, number, state, _Given(data)).finish())
         return pa.table({"cell": pa.array([number] * len(said), pa.int64()), "what": list(said), "data": list(said.values())})
 
     return states.unionByName(chunks).groupBy("cell").applyInArrow(finish, SAID).toArrow()
