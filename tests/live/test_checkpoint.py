@@ -13,7 +13,8 @@ import pytest
 from swoop.errors import InvalidArgument, InvalidFile
 from swoop.live import lease as leases
 from swoop.live.checkpoint import Checkpoint
-from swoop.live.live_join import LiveJoin
+from swoop.live.live_stream import LiveStream
+from swoop.live.one_engine import OneEngine
 from swoop.live.outputs import CallbackOutput, FolderOutput, Outputs, Owner
 from tests.live.test_folders import files_of
 from tests.live.test_live_join import SPEC, Row, table
@@ -34,7 +35,9 @@ def spark_writes(folder: Path, query: str, *batches: int) -> None:
 def used(folder: Path) -> Checkpoint:
     """A checkpoint of a stream that has done two batches."""
     kept = Checkpoint(folder, SPEC.lasting())
-    live = LiveJoin(SPEC, kept, *(FolderOutput(folder / "swoop" / name) for name in ("changes", "late", "rejected")))
+    live = LiveStream(
+        SPEC, kept, OneEngine(SPEC, kept), *(FolderOutput(folder / "swoop" / name) for name in ("changes", "late", "rejected"))
+    )
     spark_writes(folder, "the query", 0, 1)
     kept.note_query("the query")
     for batch in range(2):
@@ -125,7 +128,14 @@ def test_a_driver_that_has_lost_its_lease_changes_nothing(tmp_path: Path, monkey
         FolderOutput(tmp_path / name, Owner("", name, guard=kept.check)) for name in ("changes", "late", "rejected")
     )
     called: list[int] = []
-    live = LiveJoin(SPEC, kept, Outputs([CallbackOutput(lambda _, batch: called.append(batch)), changes]), late, rejected)
+    live = LiveStream(
+        SPEC,
+        kept,
+        OneEngine(SPEC, kept),
+        Outputs([CallbackOutput(lambda _, batch: called.append(batch)), changes]),
+        late,
+        rejected,
+    )
     for batch in range(3):
         live.process(batch, table([Row(batch, 10 * batch, (1, 2)), Row(9, 10 * batch, (1, 2))]))
 

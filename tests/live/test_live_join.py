@@ -23,11 +23,11 @@ from swoop import oracle
 from swoop.errors import InvalidArgument, InvalidFile
 from swoop.join import columns, payloads
 from swoop.live import ahead, chunks, folders, pieces
-from swoop.live.base import Resuming
 from swoop.live.checkpoint import Checkpoint, State
 from swoop.live.files import Folder
-from swoop.live.live_join import LiveJoin
+from swoop.live.live_stream import LiveStream
 from swoop.live.manifest import result_files
+from swoop.live.one_engine import OneEngine
 from swoop.live.outputs import FolderOutput
 from swoop.live.pieces import Backlog
 from swoop.live.stream_spec import StreamSpec
@@ -96,15 +96,16 @@ class Run:
         }
 
 
-def start(folder: Path, spec: StreamSpec) -> LiveJoin:
+def start(folder: Path, spec: StreamSpec) -> LiveStream:
     outputs = (FolderOutput(folder / name) for name in ("changes", "late", "rejected"))
-    return LiveJoin(spec, Checkpoint(folder, spec.lasting()), *outputs)
+    checkpoint = Checkpoint(folder, spec.lasting())
+    return LiveStream(spec, checkpoint, OneEngine(spec, checkpoint), *outputs)
 
 
-def idle(live: LiveJoin, run: Run) -> None:
+def idle(live: LiveStream, run: Run) -> None:
     """Let time move on as it should after the last batch, as far as it has not been done."""
     for passed in run.idles_after(live._state.batch)[live._state.idle :]:
-        live.idle(passed)
+        live.advance_clock(passed)
 
 
 def any_way(rows: list[Row], chance: random.Random) -> pa.Table | Backlog:
@@ -131,7 +132,7 @@ def run(
     commits: Callable[[int], bool] = lambda batch: True,
     from_batch: int = 0,
     chance: random.Random | None = None,
-) -> LiveJoin:
+) -> LiveStream:
     """All batches from one on, as Spark would run them; a process that does not live to commit a batch is Killed.
 
     With ``chance``, rows of a batch come in any order and in any pieces, each time that it is done.
@@ -146,10 +147,10 @@ def run(
         (folder / "commits" / str(batch)).touch()
         idle(live, run)
         if batch in run.ends:
-            live.end()
+            live.finish()
             (folder / "ended").write_text(str(batch))
             live = start(folder, run.spec)
-    live.end()
+    live.finish()
     return live
 
 
@@ -157,7 +158,7 @@ def read(folder: Path, name: str) -> list[dict[str, Any]]:
     return [row for file in result_files(folder / name) for row in pq.read_table(file).to_pylist()]
 
 
-def results(folder: Path, live: LiveJoin) -> Any:
+def results(folder: Path, live: LiveStream) -> Any:
     stats = replace(live.stats, memory_bytes=0, batch_seconds=0.0, batch_rows=0, vocabulary_size=0)
     rejected = sorted(map(repr, read(folder, "rejected")))
     return [read(folder, name) for name in ("changes", "late")], rejected, stats, list(live.topk)
@@ -233,7 +234,7 @@ def expected(run: Run) -> Any:
     return changes, late, rejected, oracle.topk(records, **run.options())
 
 
-def check(folder: Path, case: Run, live: Resuming) -> None:
+def check(folder: Path, case: Run, live: LiveStream) -> None:
     changes, late, rejected, topk = expected(case)
     names = ("time", "kind", "newer", "older", "similarity", "overlap")
     assert [tuple(row[name] for name in names) for row in read(folder, "changes")] == changes
@@ -327,7 +328,7 @@ def test_a_process_that_dies_before_the_commit(folder: Path, case: Run, chance: 
         check(folder, case, start(folder, case.spec))
 
 
-def run_again(folder: Path, case: Run, commits: Callable[[int], bool], chance: random.Random | None = None) -> LiveJoin:
+def run_again(folder: Path, case: Run, commits: Callable[[int], bool], chance: random.Random | None = None) -> LiveStream:
     for _ in range(200):
         batch, ended = (int(file.read_text()) if file.exists() else -1 for file in (folder / "committed", folder / "ended"))
         try:
@@ -335,7 +336,7 @@ def run_again(folder: Path, case: Run, commits: Callable[[int], bool], chance: r
             if batch == live._state.batch:
                 idle(live, case)
             if batch in case.ends and batch != ended:
-                live.end()
+                live.finish()
                 (folder / "ended").write_text(str(batch))
             return run(folder, case, commits, batch + 1, chance)
         except Killed:
@@ -446,7 +447,7 @@ def test_k_may_be_lowered(folder: Path) -> None:
     assert list(live.topk) == before[:2]
     for batch, rows in enumerate(case.batches[4:], 4):
         live.process(batch, table(rows))
-    live.end()
+    live.finish()
     current: set[Any] = set()
     for row in read(folder, "changes"):
         pair = (row["newer"], row["older"])

@@ -135,7 +135,7 @@ def test_the_longest_window_and_lateness(folder: Path, times: list[int]) -> None
     live = start(folder, replace(with_join(SPEC, window=length), lateness=length, max_ahead=length))
     for batch, time in enumerate(times):
         live.process(batch, table([Row(batch, time, (1, 2))]))
-    live.end()
+    live.finish()
     records = [Record((1, 2), time, number) for number, time in enumerate(times) if time - times[0] <= length]
     assert list(live.topk) == oracle.topk(records, 3, length)
     assert live.stats.rejected == len(times) - len(records)

@@ -16,6 +16,7 @@ from swoop.cli.records import find_records
 from swoop.cli.render import Found, Pairs, Side
 from swoop.cli.session import spark_session
 from swoop.cli.sets import Reading, learn, prepare
+from swoop.errors import UnusableRows
 from swoop.similarity import check_min_similarity, find_similarity
 from swoop.times import find_window
 
@@ -112,7 +113,7 @@ def find(
                     min_similarity=question.min_similarity,
                     stream="stream" if reading.columns.stream else None,
                 ).persist()
-            unusable = any("cannot be used" in str(warning.message) for warning in warned)
+            unusable = any(isinstance(warning.message, UnusableRows) for warning in warned)
             try:
                 history = History(
                     found=best(_shown(stays, question, equal), sets, show, words=bool(learned.columns.text)) if show else [],

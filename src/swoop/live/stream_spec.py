@@ -9,7 +9,7 @@ import pyarrow as pa
 
 from swoop.join.topk_join import TopKJoin
 from swoop.spec import JoinSpec
-from swoop.times import TimeKind
+from swoop.times import Clock, TimeKind
 
 
 @dataclass(frozen=True)
@@ -46,6 +46,12 @@ class StreamSpec:
             times = times.cast(pa.timestamp("us", "UTC" if self.time_kind == "aware" else None))
         shown = sets.set_column(sets.column_names.index("time"), "time", times)
         return shown if self.join.two_streams else shown.drop_columns("stream")
+
+    def clock(self) -> Clock:
+        """A clock for times of the stream."""
+        clock = Clock(self.join.window)
+        clock.kind = self.time_kind
+        return clock
 
     def make_join(self, k: int) -> TopKJoin:
         """An empty join with a change feed; ``k`` may be that of an earlier run."""

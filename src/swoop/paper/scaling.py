@@ -116,7 +116,7 @@ def _run(spark: Any, folder: Path, cells: int, window: int, batches: int, say: C
                 raise RuntimeError("the stream has ended before its time")
             if handle.stats.batch > done:
                 done = handle.stats.batch
-                seen.append(list(getattr(handle._live, "cells", [])))
+                seen.append(list(getattr(handle._live._engines, "cells", [])))
                 say(f"{cells} cells: batch {done + 1} of {batches}, {handle.stats.batch_seconds:.1f} s")
         time.sleep(1)  # until Spark has told about the last one
         progress = {one.batchId: one.durationMs["triggerExecution"] / 1000 for one in handle.query.recentProgress}

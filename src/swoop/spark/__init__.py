@@ -10,7 +10,7 @@ Everything here is a function of DataFrames, usable in local mode and on a clust
 
 from __future__ import annotations
 
-from swoop.live.base import StreamStats
+from swoop.live.live_stream import StreamStats
 from swoop.live.manifest import folder, result_files
 from swoop.spark.handle import StreamHandle
 from swoop.spark.history import at_least_once, explain, rejected, topk_history

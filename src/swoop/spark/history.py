@@ -18,7 +18,7 @@ from pyspark.sql import Column, DataFrame, Window
 from pyspark.sql import functions as F  # noqa: N812
 from pyspark.sql import types as T  # noqa: N812
 
-from swoop.errors import InvalidArgument
+from swoop.errors import InvalidArgument, UnusableRows
 from swoop.similarity import Similarity
 from swoop.spark.rows import (
     Names,
@@ -98,10 +98,7 @@ def topk_history(
     )
     extent = _measure(prepared, slices)
     if extent.unusable:
-        warnings.warn(
-            f"{extent.unusable} rows cannot be used and are left out; swoop.spark.rejected(sets, ...) gives them and says why",
-            stacklevel=2,
-        )
+        warnings.warn(UnusableRows(extent.unusable), stacklevel=2)
     id_type = prepared.schema["id"].dataType
     if extent.rows == 0:
         segments = prepared.sparkSession.createDataFrame([], _segment_schema(id_type))

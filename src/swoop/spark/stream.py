@@ -18,19 +18,19 @@ from pyspark.sql import functions as F  # noqa: N812
 from pyspark.sql import types as T  # noqa: N812
 
 from swoop.errors import InvalidArgument, InvalidData
-from swoop.live.base import Resuming, log
+from swoop.live.cell_engines import CellEngines
 from swoop.live.checkpoint import Checkpoint
 from swoop.live.files import Folder
 from swoop.live.grid import Grid
-from swoop.live.live_cells import LiveCells
-from swoop.live.live_join import LiveJoin
+from swoop.live.live_stream import LiveStream, log
+from swoop.live.one_engine import OneEngine
 from swoop.live.outputs import MemoryOutput, Outputs, Owner, claim, find_output, unclaim
 from swoop.live.pieces import Backlog
 from swoop.live.stream_spec import StreamSpec
 from swoop.similarity import Similarity
-from swoop.spark.cells import Layout, finish_cells, said_by_cells
+from swoop.spark.cells import Layout, cell_results, finish_cells
 from swoop.spark.fetching import PIECE_ROWS, fetch
-from swoop.spark.handle import MICROSECONDS, StreamHandle
+from swoop.spark.handle import StreamHandle
 from swoop.spark.rows import (
     Names,
     find_spark_window,
@@ -46,7 +46,7 @@ from swoop.spark.sessions import STATE_SETTINGS
 from swoop.spark.sizing import Machines, choose_cells
 from swoop.spark.topics import KafkaOutput
 from swoop.spec import JoinSpec
-from swoop.times import TimeKind, Window, find_lateness
+from swoop.times import TimeKind, Window, find_lateness, in_seconds
 
 
 def topk_stream(
@@ -140,7 +140,7 @@ def topk_stream(
 def _chosen(spark: SparkSession, window: Window, rate: float | None) -> int:
     if isinstance(rate, bool) or not isinstance(rate, int | float) or rate <= 0:
         raise InvalidArgument(f"cells='auto' needs rate=..., the sets per second that you expect; got {rate!r}")
-    found = choose_cells(rate, window.length / (1e6 if window.kind == "duration" else 1), Machines.of(spark))
+    found = choose_cells(rate, in_seconds(window.length) if window.kind == "duration" else window.length, Machines.of(spark))
     log.info("cells='auto' has chosen %d cells", found)
     return found
 
@@ -224,22 +224,24 @@ class TopKStream:
         spark = self._rows.sparkSession
         temporary = None if checkpoint is not None else tempfile.mkdtemp(prefix="swoop-checkpoint-")
         folder = _qualified(spark, temporary or os.fspath(checkpoint or ""))
-        kept = Checkpoint(folder, self._spec.lasting())
+        storage = Checkpoint(folder, self._spec.lasting())
         outputs: dict[str, Outputs] = {}
         try:
-            kept.hold()
+            storage.hold()
             for holds, given in (("changes", changes), ("late", late), ("rejected", rejected)):
-                owner = Owner(kept.run, holds, "" if temporary else folder, kept.check)
+                owner = Owner(storage.run, holds, "" if temporary else folder, storage.check)
                 outputs[holds] = find_output(
-                    f"{folder}/swoop/{holds}" if given is None else given, owner, lambda url: KafkaOutput(url, spark, kept.run)
+                    f"{folder}/swoop/{holds}" if given is None else given,
+                    owner,
+                    lambda url: KafkaOutput(url, spark, storage.run),
                 )
-            claim(list(outputs.values()), Folder(folder).path, kept.unmarked)
+            claim(list(outputs.values()), Folder(folder).path, storage.unmarked)
             to = outputs["changes"]
-            live, rows, settings = self._live(folder, kept, outputs)
+            live, rows, settings = self._live(folder, storage, outputs)
             files = [files for output in outputs.values() for files in output.folders]
             memory = [output for output in to.outputs if isinstance(output, MemoryOutput)]
-            handle = StreamHandle(live, kept, memory, files, temporary, lambda frame: self._fetched(frame, piece_rows))
-            writer = rows.writeStream.foreachBatch(handle._take).option("checkpointLocation", folder)
+            handle = StreamHandle(live, storage, memory, files, temporary, lambda frame: self._fetched(frame, piece_rows))
+            writer = rows.writeStream.foreachBatch(handle._process_batch).option("checkpointLocation", folder)
             if name is not None:
                 writer = writer.queryName(name)
             if available_now:
@@ -255,8 +257,8 @@ class TopKStream:
                 raise
         except BaseException:
             unclaim(list(outputs.values()))
-            kept.abandon()
-            kept.release()
+            storage.abandon()
+            storage.release()
             if temporary is not None:
                 shutil.rmtree(temporary, ignore_errors=True)
             raise
@@ -274,20 +276,22 @@ class TopKStream:
             raise InvalidArgument(f"idle={idle!r} is not possible with cells, which learn the time from rows; use cells=1")
         if available_now:
             raise InvalidArgument(f"idle={idle!r} and available_now=True exclude each other; give one of them")
-        ticks = find_lateness(idle, self._spec.join.window, "idle")
-        if ticks < MICROSECONDS:
+        silence = in_seconds(find_lateness(idle, self._spec.join.window, "idle"))
+        if silence < 1:
             raise InvalidArgument(f"idle must be a second at least, not {idle!r}")
-        return ticks / MICROSECONDS
+        return silence
 
     def _fetched(self, frame: DataFrame, piece_rows: int) -> pa.Table | Backlog:
         """What the live join takes of a batch."""
         return fetch(frame, piece_rows) if self._spec.cells == 1 else frame.toArrow()
 
-    def _live(self, folder: str, kept: Checkpoint, outputs: dict[str, Any]) -> tuple[Resuming, DataFrame, dict[str, str]]:
+    def _live(
+        self, folder: str, checkpoint: Checkpoint, outputs: dict[str, Any]
+    ) -> tuple[LiveStream, DataFrame, dict[str, str]]:
         """The live join, the rows that it takes, and the settings that Spark needs to bring them."""
         spec = self._spec
         if spec.cells == 1:
-            return LiveJoin(spec, kept, **outputs), self._rows, {}
+            return LiveStream(spec, checkpoint, OneEngine(spec, checkpoint), **outputs), self._rows, {}
         spark = self._rows.sparkSession
         layout = Layout.of(spark, Grid.of(spec.cells))
 
@@ -295,8 +299,8 @@ class TopKStream:
             with _settings(spark, {"spark.sql.execution.arrow.maxRecordsPerBatch": "16"}):  # chunks, and Arrow takes 2 GiB
                 return finish_cells(spark, folder, layout, spec)
 
-        live = LiveCells(spec, kept, **outputs, finish_cells=finish)
-        rows = said_by_cells(self._rows, layout, spec, f"{kept.run}/{uuid.uuid4().hex}", live.ended)
+        live = LiveStream(spec, checkpoint, CellEngines(spec, checkpoint, finish), **outputs)
+        rows = cell_results(self._rows, layout, spec, f"{checkpoint.run}/{uuid.uuid4().hex}", live.ended_at)
         return live, rows, {**STATE_SETTINGS, "spark.sql.shuffle.partitions": str(layout.partitions)}
 
 
