@@ -3,8 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Hashable, Iterable
-from dataclasses import dataclass, replace
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, NamedTuple
 
 from swoop.times import Time
 
@@ -12,8 +11,7 @@ if TYPE_CHECKING:
     from swoop.results import Change, Kind, Pair
 
 
-@dataclass(frozen=True, slots=True)
-class Stay:
+class Stay(NamedTuple):
     """A stay of a pair in the top-k.
 
     Attributes
@@ -53,25 +51,29 @@ class Stays:
         """The stay that a change begins or ends; None if that is known already."""
         if change.kind != "enter":
             return self.end(change.pair, change.time, change.kind)
-        known = self._open.get(stay_key(change.pair))
-        return None if known is not None and not known.is_guess else self._begin(Stay(change.pair, change.time))
+        key = stay_key(change.pair)
+        known = self._open.get(key)
+        if known is not None and not known.is_guess:
+            return None
+        self._open[key] = stay = Stay(change.pair, change.time)
+        return stay
 
     def guess(self, pair: Pair) -> Stay | None:
         """The stay of a pair that is there, though nobody told of its entry; None if that is known already."""
-        return None if stay_key(pair) in self._open else self._begin(Stay(pair, pair.start, is_guess=True))
+        key = stay_key(pair)
+        if key in self._open:
+            return None
+        self._open[key] = stay = Stay(pair, pair.start, is_guess=True)
+        return stay
 
     def end(self, pair: Pair, time: Time | None, how: Kind) -> Stay:
         """The stay of a pair that has left."""
-        known = self._open.pop(stay_key(pair), None) or Stay(pair, None)
-        return replace(known, leave=time, how=how)
+        known = self._open.pop(stay_key(pair), None)
+        return Stay(pair, None, time, how) if known is None else Stay(pair, known.enter, time, how, known.is_guess)
 
     def forget(self, pair: Pair) -> None:
         """Be as if nothing were known of a pair."""
         self._open.pop(stay_key(pair), None)
-
-    def _begin(self, stay: Stay) -> Stay:
-        self._open[stay.key] = stay
-        return stay
 
     @property
     def open(self) -> list[Stay]:

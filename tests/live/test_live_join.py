@@ -507,12 +507,12 @@ def test_damaged_parameters(folder: Path) -> None:
 
 def test_a_checkpoint_of_another_run(folder: Path) -> None:
     live = start(folder, SPEC)
-    with pytest.raises(InvalidFile, match="goes on with batch 5.*after batch -1.*new checkpoint"):
+    with pytest.raises(InvalidFile, match="resumes with batch 5.*after batch -1.*new checkpoint"):
         live.process(5, table([Row(1, 1, (1,))]))
     live.process(0, table([Row(1, 1, (1,))]))
     live.process(1, table([Row(2, 2, (1,))]))
     live.process(2, table([Row(3, 3, (1,))]))
-    with pytest.raises(InvalidFile, match="goes on with batch 0"):
+    with pytest.raises(InvalidFile, match="resumes with batch 0"):
         start(folder, SPEC).process(0, table([Row(1, 1, (1,))]))
 
 

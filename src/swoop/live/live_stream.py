@@ -124,7 +124,7 @@ class LiveStream:
         assert before.highest is not None
         assert before.watermark is not None
         self._advance(replace(before, ended=True, watermark=max(before.watermark, before.highest + 1)))
-        self._checkpoint.collect(self._state)  # its results are out: the next run goes on from here
+        self._checkpoint.collect(self._state)  # its results are out: the next run resumes from here
 
     def _advance(self, after: State) -> None:
         """A step without rows, to a later watermark."""
@@ -176,7 +176,7 @@ class LiveStream:
     # recovery
 
     def _resume(self) -> None:
-        """Go on after the last state that is there."""
+        """Resume after the last state that is there."""
         k = self._spec.join.k
         if not self._earlier:
             self._load(State(-1, k), k)
@@ -189,7 +189,7 @@ class LiveStream:
             self._repeat_step(state)
         else:
             self._load(self._checkpoint.state(last), k)
-        log.info("goes on after batch %d of the checkpoint %s", last[0], self._checkpoint.path)
+        log.info("resuming after batch %d of the checkpoint %s", last[0], self._checkpoint.path)
 
     def _repeat_step(self, state: State) -> None:
         """Do the last step after the batch again, which led to this state."""
@@ -208,10 +208,10 @@ class LiveStream:
             self._load(self._checkpoint.state(max(before)), k)
         else:
             raise InvalidFile(
-                f"Spark goes on with batch {batch}, but the rows under {self._checkpoint.path!r} are those after batch "
+                f"Spark resumes with batch {batch}, but the rows under {self._checkpoint.path!r} are those after batch "
                 f"{self._state.batch}: parts of the checkpoint are missing or from another run. Begin with a new checkpoint"
             )
-        log.info("batch %d is done again: its results replace those that are out", batch)
+        log.info("re-running batch %d; its published results are replaced", batch)
 
     def _load(self, state: State, k: int) -> None:
         """Be as after a state, with the ``k`` of the steps to come. A step that is done again has the k it had."""

@@ -106,7 +106,7 @@ def folder(
     Parameters
     ----------
     path
-        The folder. It must be new, empty, or that of this very output when the stream goes on.
+        The folder. It must be new, empty, or that of this very output when the stream is resumed.
     target_size
         When the results that have come since the last final file have this size, they become one.
     final_after

@@ -200,7 +200,7 @@ class StreamHandle:
         return self._metrics.text()
 
     def stop(self) -> None:
-        """Stop the stream. A run with the same checkpoint goes on where it stopped."""
+        """Stop the stream. A run with the same checkpoint resumes where it stopped."""
         self._stopped = True
         self.query.stop()
         self._over.wait()

@@ -139,11 +139,11 @@ def rejected(
     names.check(sets)
     kind = time_kind(sets, time)
     columns = [name for name in sets.columns if name.lower() not in ("reason", "row")]
-    kept = [place for place, name in enumerate(sets.columns) if name in columns]
+    places = [place for place, name in enumerate(sets.columns) if name in columns]
     plain, names = names.plain(sets)
-    shown = [_collectable(plain, plain.columns[place]) for place in kept]
+    shown = [_collectable(plain, plain.columns[place]) for place in places]
     found = plain.select(*shown, why_unusable(plain, names, kind), row_in_json(plain, sets.columns))
-    found = found.toDF(*(f"c{place}" for place in range(len(kept))), "reason", "row")
+    found = found.toDF(*(f"c{place}" for place in range(len(places))), "reason", "row")
     return found.filter(F.col("reason").isNotNull()).toDF(*columns, "reason", "row")
 
 

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Iterator
-from dataclasses import replace
 from typing import cast
 
 import numpy as np
@@ -74,7 +73,7 @@ class _Segments:
 
     def end(self, leave: int | None) -> Iterator[pa.RecordBatch]:
         """The segments that are cut at the end of the slice, or last at the end of the history."""
-        yield from self._give([replace(stay, leave=leave) for stay in self._stays.open])
+        yield from self._give([stay._replace(leave=leave) for stay in self._stays.open])
 
     def _give(self, stays: list[Stay]) -> Iterator[pa.RecordBatch]:
         """Those of positive length."""

@@ -81,7 +81,7 @@ def topk_stream(
     text
         A column to show to people: it is kept with the window, and :meth:`StreamHandle.texts` gives it for a pair.
     lateness
-        How long rows are waited for, in the time of the rows: they enter in the order of time and id once a row has come that
+        Allowed lateness, in the time of the rows: they enter in the order of time and id once a row has come that
         is later by this much. Rows that come still later go to the late output.
     max_ahead
         How far a row may be ahead of the latest row so far, such as ``"1 hour"``. Rows further in the future are rejected, so
@@ -186,7 +186,7 @@ class TopKStream:
         metrics_port: int | None = None,
         name: str | None = None,
     ) -> StreamHandle:
-        """Start the stream, or go on with it where a run with the same checkpoint stopped, however it stopped.
+        """Start the stream, or resume it where a run with the same checkpoint stopped, however it stopped.
 
         Parameters
         ----------
