@@ -8,13 +8,13 @@ from pathlib import Path
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
+from swoop.paper.streams import generate
 
 import swoop
 from swoop import oracle
 from swoop.errors import InvalidArgument
-from swoop.join.algorithms import ALGORITHMS
 from swoop.paper.baselines.codes import BASELINES
-from swoop.paper.data_sets import generate
+from swoop.spec import ALGORITHMS
 from tests.support.histories import History, histories, insert
 from tests.test_similarity import USER_DEFINED
 

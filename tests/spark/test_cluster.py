@@ -145,8 +145,8 @@ def test_faults(spark: SparkSession, cluster: FaultyCluster, tmp_path: Path) -> 
         driver = Driver(cluster, tmp_path)
         cluster.stop_worker(0)
         goes_on(driver)
-        assert "which is gone" in driver.said()
-        assert "goes on after batch" in driver.said()
+        assert "from a dead owner" in driver.said()
+        assert "resuming after batch" in driver.said()
         cluster.bring_back(0)
         topk = driver.end().splitlines()[0]
     finally:

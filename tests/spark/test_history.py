@@ -129,7 +129,7 @@ def test_a_user_defined_similarity(spark: SparkSession) -> None:
 @pytest.mark.parametrize(
     ("options", "error", "message"),
     [
-        ({"k": 0}, InvalidArgument, "k must be an integer of at least 1"),
+        ({"k": 0}, InvalidArgument, "k must be at least 1, not 0"),
         ({"slices": 0}, InvalidArgument, "slices must be at least 1"),
         ({"window": None}, InvalidArgument, "a duration or an integer"),
         ({"window": "1 hour"}, InvalidData, "column 'time' has type bigint, but here times are timestamps"),

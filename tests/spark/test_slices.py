@@ -11,7 +11,8 @@ from hypothesis import strategies as st
 
 from swoop import oracle
 from swoop.oracle import Record
-from swoop.spark.slices import SEGMENT, replay_slice
+from swoop.spark.slices import replay_slice
+from swoop.spec import JoinSpec
 from tests.support.histories import SIMILARITIES, records, thresholds
 
 Stay = tuple[Any, ...]
@@ -40,6 +41,7 @@ def run_sliced(history: list[Record], cuts: list[int], batch: int, **options: An
     """Replay each slice and put the segments together, as Spark does."""
     segments: dict[Any, list[dict[str, Any]]] = {}
     length = options["window"]
+    spec = JoinSpec(**options, track_changes=True)
     for number, (start, stop) in enumerate(pairwise(cuts)):
         rows = [(n, r) for n, r in enumerate(history) if start - length < r.time < stop]
         if not rows:
@@ -54,18 +56,13 @@ def run_sliced(history: list[Record], cuts: list[int], batch: int, **options: An
         )
         given_out = replay_slice(
             table.to_batches(batch),
-            options["k"],
-            length,
-            options["similarity"],
-            options["min_similarity"],
-            options["two_streams"],
+            spec,
             start,
             stop,
             number == len(cuts) - 2,
             pa.int64(),
         )
         for part in given_out:
-            assert part.schema.names == list(SEGMENT)
             for row in part.to_pylist():
                 segments.setdefault((row["newer"], row["older"]), []).append(row)
     found: list[Stay] = []

@@ -283,7 +283,7 @@ class Checkpoint:
         return state
 
     def collect(self, state: State) -> None:
-        """Delete what a run that goes on from this state does not need.
+        """Delete what a run that resumes from this state does not need.
 
         Later states stay: they tell that their batches were run before, and that results of them may be out.
         """
