@@ -29,21 +29,17 @@ def checked_sets(
     tokens = _checked_tokens(tokens)
     size = len(times)
     if size:
-        _demand_range("times", times, -LATEST + 1, LATEST - 1)
         _demand_order("times", times)
-    _demand(len(offsets) == size + 1, f"{size} sets need {size + 1} offsets, not {len(offsets)}")
-    _demand_order("offsets", offsets)
-    first, last = int(offsets[0]), int(offsets[-1])
-    _demand(first == 0 and last == len(tokens), f"{len(tokens)} tokens were given, but offsets are from {first} to {last}")
-    if size:
-        largest = int(np.diff(offsets).max())
-        _demand(largest <= MAX_SET_SIZE, f"a set has {largest} tokens, and {MAX_SET_SIZE} is the most there can be")
-    if streams == 2:
-        _demand(len(sides) == size, f"{size} sets need {size} sides, not {len(sides)}")
-        if size:
-            _demand_range("sides", sides, 0, 1)
-    else:
-        _demand(len(sides) == 0, f"in a self join sets have no sides, but {len(sides)} were given")
+        if not -LATEST < times[0] <= times[-1] < LATEST:
+            raise InvalidData(f"times must be below 2**62 in size, but they are from {times[0]} to {times[-1]}")
+    if len(offsets) != size + 1:
+        raise InvalidData(f"{size} sets need {size + 1} offsets, not {len(offsets)}")
+    _demand_whole("tokens", len(tokens), "offsets", offsets)
+    _demand_sizes("a set", "tokens", offsets, MAX_SET_SIZE)
+    if len(sides) != (size if streams == 2 else 0):
+        raise InvalidData(f"{size} sets of a join of {streams} streams have {len(sides)} sides")
+    if len(sides) and not 0 <= sides.min() <= sides.max() <= 1:
+        raise InvalidData(f"sides must be 0 or 1, but they are from {sides.min()} to {sides.max()}")
     return times, offsets, tokens, sides
 
 
@@ -52,13 +48,16 @@ def check_window(first: int, times: np.ndarray, now: int, duration: int) -> None
 
     ``duration`` 0: unbounded.
     """
-    _demand(0 <= first < MAX_COUNT, f"arrival numbers begin with {first}, which is out of range")
-    _demand(-LATEST < now < LATEST, f"the index time is {now}, which is out of range")
-    if len(times):
-        earliest, latest = int(times[0]), int(times[-1])
-        _demand(latest <= now, f"the index time is {now}, but there is a set with time {latest}")
-        is_valid = duration == 0 or earliest > now - duration
-        _demand(is_valid, f"a set with time {earliest} is not in a window of {duration} at {now}")
+    if not 0 <= first < MAX_COUNT:
+        raise InvalidData(f"arrival numbers begin with {first}, which is out of range")
+    if not -LATEST < now < LATEST:
+        raise InvalidData(f"the index time is {now}, which is out of range")
+    if len(times) == 0:
+        return
+    if times[-1] > now:
+        raise InvalidData(f"the index time is {now}, but there is a set with time {times[-1]}")
+    if duration and times[0] <= now - duration:
+        raise InvalidData(f"a set with time {times[0]} is not in a window of {duration} at {now}")
 
 
 def _checked_tokens(tokens: Tokens) -> Tokens:
@@ -66,25 +65,22 @@ def _checked_tokens(tokens: Tokens) -> Tokens:
     strings, byte_strings = _checked_texts(tokens.strings), _checked_texts(tokens.byte_strings)
     counts = [len(integers), len(strings), len(byte_strings)]
     if tokens.kinds is None:
-        _demand(sum(count > 0 for count in counts) <= 1, "there are tokens of several kinds, but no order of them")
+        if sum(count > 0 for count in counts) > 1:
+            raise InvalidData("there are tokens of several kinds, but no order of them")
         return Tokens(integers, strings, byte_strings)
     kinds = _flat("kinds of tokens", tokens.kinds, np.int8)
-    if len(kinds):
-        _demand_range("kinds of tokens", kinds, 0, 2)
-    there = np.bincount(kinds, minlength=3).tolist()
-    _demand(there == counts, f"there are {counts} tokens of the three kinds, but their order has {there}")
+    there = np.bincount(kinds.view(np.uint8), minlength=3).tolist()
+    if there != counts:
+        raise InvalidData(f"there are {counts} tokens of the three kinds, but their order has {there[:4]}")
     return Tokens(integers, strings, byte_strings, kinds)
 
 
 def _checked_texts(texts: Texts) -> Texts:
     data, ends = _flat("bytes of tokens", texts.data, np.uint8), _flat("ends of tokens", texts.ends, np.int64)
-    _demand(len(ends) > 0, "the ends of tokens are missing")
-    _demand_order("ends of tokens", ends)
-    first, last = int(ends[0]), int(ends[-1])
-    _demand(first == 0 and last == len(data), f"tokens have {len(data)} bytes, but their ends are from {first} to {last}")
-    if last > MAX_TEXT_SIZE:
-        largest = int(np.diff(ends).max())
-        _demand(largest <= MAX_TEXT_SIZE, f"a token has {largest} bytes, and {MAX_TEXT_SIZE} is the most there can be")
+    if len(ends) == 0:
+        raise InvalidData("the ends of tokens are missing")
+    _demand_whole("bytes of tokens", len(data), "ends of tokens", ends)
+    _demand_sizes("a token", "bytes", ends, MAX_TEXT_SIZE)
     return Texts(data, ends)
 
 
@@ -92,22 +88,28 @@ def _flat(what: str, array: Any, dtype: type) -> np.ndarray:
     if not isinstance(array, np.ndarray) or array.dtype != dtype or array.ndim != 1:
         given = f"{array.ndim}-dimensional {array.dtype}" if isinstance(array, np.ndarray) else type(array).__name__
         raise InvalidData(f"{what} must be a flat array of {np.dtype(dtype)}, not {given}")
-    return array if array.flags.c_contiguous and array.flags.aligned else array.copy()
-
-
-def _demand(holds: bool, otherwise: str) -> None:
-    if not holds:
-        raise InvalidData(otherwise)
+    flags = array.flags
+    return array if flags.c_contiguous and flags.aligned else array.copy()
 
 
 def _demand_order(what: str, array: np.ndarray) -> None:
+    if len(array) < 2:
+        return
     falls = array[1:] < array[:-1]
     if falls.any():
         place = int(falls.argmax())
         raise InvalidData(f"{what} fall from {array[place]} to {array[place + 1]}, at {place + 1} of {len(array)}")
 
 
-def _demand_range(what: str, array: np.ndarray, least: int, most: int) -> None:
-    lowest, highest = int(array.min()), int(array.max())
-    if lowest < least or highest > most:
-        raise InvalidData(f"{what} must be from {least} to {most}, but they are from {lowest} to {highest}")
+def _demand_whole(of: str, count: int, what: str, ends: np.ndarray) -> None:
+    """Ends of parts, from 0 on, must be in order and end where the whole does."""
+    _demand_order(what, ends)
+    if ends[0] != 0 or ends[-1] != count:
+        raise InvalidData(f"there are {count} {of}, but {what} are from {ends[0]} to {ends[-1]}")
+
+
+def _demand_sizes(part: str, of: str, ends: np.ndarray, most: int) -> None:
+    if ends[-1] > most:
+        largest = int(np.diff(ends).max())
+        if largest > most:
+            raise InvalidData(f"{part} has {largest} {of}, and {most} is the most there can be")
