@@ -1,6 +1,7 @@
 """The engine as Python sees it: owner of the arrays, which it makes, grows, and replaces by smaller ones.
 
-Nothing is checked here: times do not fall, tokens are of the right types. That is the business of ``swoop.join``.
+That arrays can be used is checked where they enter (``contents.py``). What a single set is, and that times do not fall from
+call to call, is the business of ``swoop.join``.
 """
 
 from __future__ import annotations
@@ -17,6 +18,7 @@ import numpy as np
 from swoop.engine import layout as st
 from swoop.engine.arrival import advance, give_up, insert_sets, read_top, rebase, settle_stock
 from swoop.engine.candidates import SIZES_KNOWN
+from swoop.engine.contents import checked_sets
 from swoop.engine.index import SIZES
 from swoop.engine.interning import Interning
 from swoop.engine.memory import EMPTY, power_of_two
@@ -291,9 +293,9 @@ class Engine(Interning):
     def insert(self, times: np.ndarray, offsets: np.ndarray, tokens: Tokens, sides: np.ndarray) -> None:
         """Let sets arrive. The n-th has the tokens ``offsets[n]`` to ``offsets[n + 1]``; ``sides`` is empty in a self join."""
         self._ready()
+        times, offsets, tokens, sides = checked_sets(times, offsets, tokens, sides, self.settings.streams)
         self._batch_is_single = False
         self._spare_tokens = self._spare_bytes = 0
-        times, sides, offsets = (np.ascontiguousarray(column) for column in (times, sides, offsets))
         start, chunk = self.arrivals, self.thresholds.chunk_tokens
         at = 0
         while at < len(times):

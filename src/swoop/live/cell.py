@@ -23,7 +23,7 @@ from swoop.errors import InvalidFile, SwoopError
 from swoop.join.payloads import TablePayloads
 from swoop.join.topk_join import TopKJoin
 from swoop.live.ahead import believe, rejected_rows, split_ahead
-from swoop.live.chunks import Chunk, Damaged, Store, add_rows, read_chunks, seal, unseal
+from swoop.live.chunks import NEEDED, Chunk, Damaged, Store, add_rows, read_chunks, seal, unseal
 from swoop.live.grid import Grid
 from swoop.live.pieces import concatenated, drained, in_pieces
 from swoop.live.row_order import same_key_as_before, sort_rows
@@ -33,6 +33,7 @@ from swoop.spec import JoinSpec
 
 SET = ("time", "id", "copy", "size", "stream", "text")  # who a set is, and what results say about it
 TIEBREAK = ("id", "copy")  # what tells sets of the same time apart, and orders them
+COLUMNS = (*NEEDED, "group", "size")  # that the rows of a cell have at least
 SHARES = ("shared", "only_newer", "only_older")
 
 
@@ -65,7 +66,7 @@ class CellState:
         if text is None:
             return cls()
         try:
-            return cls(**unseal(text))
+            return unseal(text, cls)
         except (ValueError, KeyError, TypeError) as error:
             raise InvalidFile(f"the state of a cell is damaged: {error}. Begin with a new checkpoint") from error
 
@@ -124,7 +125,7 @@ class Cell:
         self._held: pa.Table | None = None
         self.state = state
         with self._readable_chunks():
-            entered, self._held = split_all_at_watermark(read_chunks(store, state.chunks), state.watermark)
+            entered, self._held = split_all_at_watermark(read_chunks(store, state.chunks, COLUMNS), state.watermark)
         if self._held is not None:
             self._insert_sorted(entered, state.watermark)
             self._take_events()
