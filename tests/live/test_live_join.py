@@ -19,7 +19,6 @@ import pytest
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
-from swoop import oracle
 from swoop.errors import InvalidArgument, InvalidFile
 from swoop.join import columns
 from swoop.live import ahead, chunks, folders, pieces
@@ -34,6 +33,7 @@ from swoop.oracle import Record
 from swoop.similarity import find_similarity
 from swoop.times import find_window
 from tests.support.histories import SIMILARITIES, thresholds
+from tests.support.judge import judge
 
 SCHEMA = pa.schema(
     [
@@ -229,11 +229,9 @@ def expected(run: Run) -> Any:
     records = [row.record(run.parameters.two_streams) for row in sorted(entered, key=order)]
     if records and watermark - 1 > records[-1].time:  # an empty set makes no pair, but time goes on to it
         records.append(replace(records[-1], tokens=(), time=watermark - 1))
-    changes = [
-        (c.time, c.kind, c.pair.newer, c.pair.older, c.pair.similarity, c.pair.overlap)
-        for c in oracle.changes(records, **run.options())
-    ]
-    return changes, late, rejected, oracle.topk(records, **run.options())
+    judged = judge(records, **run.options())
+    changes = [(c.time, c.kind, c.pair.newer, c.pair.older, c.pair.similarity, c.pair.overlap) for c in judged.changes]
+    return changes, late, rejected, judged.topk()
 
 
 def check(folder: Path, case: Run, live: Resuming) -> None:
