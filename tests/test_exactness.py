@@ -6,6 +6,7 @@ import tempfile
 from pathlib import Path
 from typing import Any
 
+import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 from hypothesis.stateful import RuleBasedStateMachine, initialize, precondition, rule
@@ -173,4 +174,7 @@ class AnyActions(RuleBasedStateMachine):
 
 
 TestAnyActions = AnyActions.TestCase
+TestAnyActions.pytestmark = [
+    pytest.mark.no_cover
+]  # it shows coverage nothing that the properties do not, and is slow when watched
 TestAnyActions.settings = settings(max_examples=150, stateful_step_count=15)

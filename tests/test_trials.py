@@ -15,6 +15,8 @@ from tests.support.live_trials import in_cells, live, sliced
 from tests.support.rare import PATHS, report
 from tests.support.trials import WAYS, Trial, run, run_interrupted
 
+pytestmark = pytest.mark.no_cover  # thousands of times the same lines
+
 
 def test_every_way_gives_every_change(record_property: Any) -> None:
     """One by one and in bulk, looked at or not, saved and loaded, in slices, live, in cells; and no rare path is left out."""

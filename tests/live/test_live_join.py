@@ -352,6 +352,7 @@ def scenario(idle: bool = False) -> Run:
     )
 
 
+@pytest.mark.no_cover  # hundreds of times the same lines
 @pytest.mark.parametrize("how", ["before", "half", "after"])
 def test_killed_at_any_moment(folder: Path, monkeypatch: pytest.MonkeyPatch, how: str) -> None:
     """Die at the first, the second, ... change of a file: before it, with half a file written, or after it.
