@@ -35,6 +35,7 @@ WATCHED = 30  # examples of a property, by coverage
 
 def pytest_addoption(parser: pytest.Parser) -> None:
     parser.addoption("--examples", type=int, default=1, help="how many times the usual number of examples properties get")
+    parser.addoption("--kills", type=int, default=1, help="how many times a process is killed at each of its moments")
 
 
 def pytest_collection_modifyitems(config: pytest.Config, items: list[pytest.Item]) -> None:

@@ -1,4 +1,8 @@
-"""The judge: every way to run gives the ordered result of brute force, at every moment."""
+"""The judge: every way to run gives the ordered result of brute force, at every moment.
+
+Tests of swoop.engine.arrival, swoop.engine.candidates, swoop.engine.check, swoop.engine.engine, swoop.engine.feed,
+swoop.engine.index, swoop.engine.sorting, swoop.engine.stock, swoop.engine.window, swoop.join.topk_join.
+"""
 
 from __future__ import annotations
 
@@ -174,7 +178,5 @@ class AnyActions(RuleBasedStateMachine):
 
 
 TestAnyActions = AnyActions.TestCase
-TestAnyActions.pytestmark = [
-    pytest.mark.no_cover
-]  # it shows coverage nothing that the properties do not, and is slow when watched
+TestAnyActions.pytestmark = [pytest.mark.no_cover]  # the properties show coverage as much, in less time
 TestAnyActions.settings = settings(max_examples=150, stateful_step_count=15)

@@ -1,4 +1,7 @@
-"""Rare paths made common: whatever the engine does seldom, whoever looks at it when, every change is that of brute force."""
+"""Rare paths made common: whatever the engine does seldom, whoever looks at it when, every change is that of brute force.
+
+Tests of swoop.engine.thresholds.
+"""
 
 from __future__ import annotations
 

@@ -1,4 +1,7 @@
-"""Compilation in practice: lazy imports, the cache on disk, notices. Each in a process of its own."""
+"""Compilation in practice: lazy imports, the cache on disk, notices. Each in a process of its own.
+
+Tests of swoop.join.warmup.
+"""
 
 from __future__ import annotations
 

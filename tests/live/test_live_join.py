@@ -1,4 +1,7 @@
-"""Live joins without Spark: equal to brute force whatever the batches and the disorder, and whenever the process dies."""
+"""Live joins without Spark: equal to brute force whatever the batches and the disorder, and whenever the process dies.
+
+Tests of swoop.live.chunks.
+"""
 
 from __future__ import annotations
 

@@ -1,4 +1,8 @@
-"""One contract for all algorithms: the oracle's ordered result after every arrival, whatever the parameters."""
+"""One contract for all algorithms: the oracle's ordered result after every arrival, whatever the parameters.
+
+Tests of swoop.join.algorithms, swoop.paper.baselines.arrival, swoop.paper.baselines.baseline, swoop.paper.baselines.codes,
+swoop.paper.baselines.static.
+"""
 
 from __future__ import annotations
 
