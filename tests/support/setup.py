@@ -1,8 +1,8 @@
 """What the tests need beyond Python: ``python -m tests.support.setup`` looks for it, and gets what it may, aloud.
 
-Kafka's jars go to a folder of the user. A browser is a package of the system: it is installed where one is root and there is
-``apt-get``, as in a container; ``--leave`` leaves the machine as it is. Tests themselves install nothing. What is missing then
-lets tests be skipped that say what is missing, or fail where ``CI`` is set.
+Kafka's jars go to a folder of the user. A browser, and Maven for those jars, are packages of the system: they are installed
+where one is root and there is ``apt-get``, as in a container; ``--leave`` leaves the machine as it is. Tests themselves install
+nothing: those that lack something are skipped and say what, or fail where ``CI`` is set.
 """
 
 from __future__ import annotations
@@ -11,7 +11,6 @@ import os
 import shutil
 import subprocess
 import sys
-from pathlib import Path
 
 import pytest
 
@@ -31,29 +30,33 @@ def lacking(reason: str) -> None:
     pytest.skip(reason)
 
 
-def install_browser() -> None:
+def install(packages: list[str]) -> None:
+    """By the system's package manager, as root."""
     quiet = {"env": {**os.environ, "DEBIAN_FRONTEND": "noninteractive"}, "stdout": subprocess.DEVNULL, "timeout": 600}
-    for arguments in (("update",), ("install", "-y", "--no-install-recommends", "chromium")):
-        command = ["apt-get", *arguments]
-        print("setup:", " ".join(command), flush=True)
-        subprocess.run(command, **quiet, check=False)  # type: ignore[call-overload]
+    for arguments in (["update"], ["install", "-y", "--no-install-recommends", *packages]):
+        print("setup: apt-get", *arguments, flush=True)
+        subprocess.run(["apt-get", *arguments], **quiet, check=False)  # type: ignore[call-overload]
 
 
-def fetch_kafka() -> Path | None:
-    if kafka_broker.jars() is None:
-        print(f"setup: fetching Kafka with Maven into {kafka_broker.cache()}", flush=True)
-        try:
-            kafka_broker.fetch()
-        except RuntimeError as error:
-            print(f"setup: {error}")
-    return kafka_broker.jars()
+def fetch_kafka() -> None:
+    print(f"setup: fetching Kafka with Maven into {kafka_broker.cache()}", flush=True)
+    try:
+        kafka_broker.fetch()
+    except RuntimeError as error:
+        print(f"setup: {error}")
 
 
 def main() -> None:
-    may_install = "--leave" not in sys.argv and os.geteuid() == 0 and shutil.which("apt-get") is not None
-    if find_browser() is None and may_install:
-        install_browser()
-    missing = [reason for found, reason in ((find_browser(), BROWSER), (fetch_kafka(), kafka_broker.MISSING)) if not found]
+    packages = [] if find_browser() else ["chromium"]
+    if not kafka_broker.jars() and not shutil.which("mvn"):
+        packages.append("maven")
+    if packages and "--leave" not in sys.argv and os.geteuid() == 0 and shutil.which("apt-get"):
+        install(packages)
+    if not kafka_broker.jars():
+        fetch_kafka()
+    missing = [
+        reason for found, reason in ((find_browser(), BROWSER), (kafka_broker.jars(), kafka_broker.MISSING)) if not found
+    ]
     print("setup:", "; ".join(missing) or "all that the tests need is here")
 
 
