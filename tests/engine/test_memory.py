@@ -1,4 +1,7 @@
-"""Arrays grow and keep what is in them, whether they are copied or mapped, and whatever interrupts that."""
+"""Arrays grow and keep what is in them, whether they are copied or mapped, and whatever interrupts that.
+
+Tests of swoop.engine.layout.
+"""
 
 from __future__ import annotations
 

@@ -1,4 +1,7 @@
-"""Numbers of tokens that left the window are given out again, some at a time, and nothing else changes."""
+"""Numbers of tokens that left the window are given out again, some at a time, and nothing else changes.
+
+Tests of swoop.engine.interning, swoop.engine.tokens.
+"""
 
 from __future__ import annotations
 

@@ -1,4 +1,7 @@
-"""Bulks in every form give what single insertions give."""
+"""Bulks in every form give what single insertions give.
+
+Tests of swoop.join.columns.
+"""
 
 from __future__ import annotations
 

@@ -1,4 +1,7 @@
-"""Live joins without Spark: equal to brute force whatever the batches and the disorder, and whenever the process dies."""
+"""Live joins without Spark: equal to brute force whatever the batches and the disorder, and whenever the process dies.
+
+Tests of swoop.live.chunks.
+"""
 
 from __future__ import annotations
 
@@ -19,7 +22,6 @@ import pytest
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
-from swoop import oracle
 from swoop.errors import InvalidArgument, InvalidFile
 from swoop.join import columns, payloads
 from swoop.live import ahead, chunks, folders, pieces
@@ -34,6 +36,7 @@ from swoop.live.stream_spec import StreamSpec
 from swoop.oracle import Record
 from swoop.spec import JoinSpec
 from tests.support.histories import SIMILARITIES, thresholds
+from tests.support.judge import judge
 
 SCHEMA = pa.schema(
     [
@@ -227,11 +230,9 @@ def expected(run: Run) -> Any:
     records = [row.record(run.spec.join.two_streams) for row in sorted(entered, key=order)]
     if records and watermark - 1 > records[-1].time:  # an empty set makes no pair, but time goes on to it
         records.append(replace(records[-1], tokens=(), time=watermark - 1))
-    changes = [
-        (c.time, c.kind, c.pair.newer, c.pair.older, c.pair.similarity, c.pair.overlap)
-        for c in oracle.changes(records, **run.options())
-    ]
-    return changes, late, rejected, oracle.topk(records, **run.options())
+    judged = judge(records, **run.options())
+    changes = [(c.time, c.kind, c.pair.newer, c.pair.older, c.pair.similarity, c.pair.overlap) for c in judged.changes]
+    return changes, late, rejected, judged.topk()
 
 
 def check(folder: Path, case: Run, live: LiveStream) -> None:
@@ -356,6 +357,7 @@ def scenario(idle: bool = False) -> Run:
     )
 
 
+@pytest.mark.no_cover  # hundreds of times the same lines
 @pytest.mark.parametrize("how", ["before", "half", "after"])
 def test_killed_at_any_moment(folder: Path, monkeypatch: pytest.MonkeyPatch, how: str) -> None:
     """Die at the first, the second, ... change of a file: before it, with half a file written, or after it.

@@ -1,4 +1,7 @@
-"""Histories on Spark: equal to brute force, whatever the slices and partitions."""
+"""Histories on Spark: equal to brute force, whatever the slices and partitions.
+
+Tests of swoop.spark.rows.
+"""
 
 from __future__ import annotations
 

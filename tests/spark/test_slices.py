@@ -9,11 +9,11 @@ import pyarrow as pa
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from swoop import oracle
 from swoop.oracle import Record
 from swoop.spark.slices import replay_slice
 from swoop.spec import JoinSpec
 from tests.support.histories import SIMILARITIES, records, thresholds
+from tests.support.judge import judge
 
 Stay = tuple[Any, ...]
 
@@ -22,7 +22,8 @@ def stays_of(history: list[Record], **options: Any) -> list[Stay]:
     """Stays of positive length, by brute force: arrivals of newer and older, similarity, overlap, enter, leave."""
     found: list[Stay] = []
     entered: dict[Any, Any] = {}
-    for change in oracle.changes(history, **options):
+    judged = judge(history, **options)
+    for change in judged.changes:
         pair = change.pair
         if change.kind == "enter":
             entered[pair.arrivals] = change.time
@@ -30,10 +31,7 @@ def stays_of(history: list[Record], **options: Any) -> list[Stay]:
             enter = entered.pop(pair.arrivals)
             if change.time > enter:
                 found.append((pair.newer, pair.older, pair.similarity, pair.overlap, enter, change.time))
-    found += [
-        (pair.newer, pair.older, pair.similarity, pair.overlap, entered[pair.arrivals], None)
-        for pair in oracle.topk(history, **options)
-    ]
+    found += [(pair.newer, pair.older, pair.similarity, pair.overlap, entered[pair.arrivals], None) for pair in judged.topk()]
     return sorted(found, key=repr)
 
 
