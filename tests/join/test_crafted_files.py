@@ -1,4 +1,7 @@
-"""Files that somebody has changed and made the checksums right: each is refused as such, or gives a join that works."""
+"""Files that somebody has changed and made the checksums right: each is refused as such, or gives a join that works.
+
+Tests of swoop.engine.contents, swoop.join.ipc, swoop.join.restoring.
+"""
 
 from __future__ import annotations
 

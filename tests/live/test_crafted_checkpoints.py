@@ -19,7 +19,7 @@ from swoop.errors import InvalidArgument, InvalidFile
 from swoop.live.cell import Cell, CellState
 from swoop.live.chunks import Chunk, Damaged, from_bytes, read_chunks, to_bytes
 from swoop.live.grid import Grid
-from tests.live.test_live_join import PARAMETERS, Row, start, table
+from tests.live.test_live_join import SPEC, Row, start, table
 from tests.support.crafted import INTEGERS, VALUES
 
 ROWS = [Row(n, n, (n % 3, n % 5, 7), ("left", "right")[n % 2]) for n in range(12)]
@@ -127,7 +127,7 @@ def test_crafted_chunks() -> None:
         store, chunk = chunk_of(changed(rng, sink.getvalue().to_pybytes()))
         why = ""
         try:
-            Cell(PARAMETERS, Grid(1), 0, CellState("x", 1, 11, 8, (chunk,)), store).finish()
+            Cell(SPEC, Grid(1), 0, CellState("x", 1, 11, 8, (chunk,)), store).finish()
         except InvalidFile as error:
             why = str(error)
         assert not why or "the state of cell 0 is damaged: chunk chunk: " in why, why
@@ -144,7 +144,7 @@ def resealed(text: bytes, change: Callable[[dict[str, Any]], None]) -> bytes:
 
 def test_crafted_states(tmp_path: Path) -> None:
     """Fields of a state, and of its chunks, that are others, of other types, or gone."""
-    live = start(tmp_path, PARAMETERS)
+    live = start(tmp_path, SPEC)
     for batch in range(3):
         live.process(batch, table(ROWS[4 * batch : 4 * batch + 4]))
     file = max((tmp_path / "swoop/states").iterdir())
@@ -164,7 +164,7 @@ def test_crafted_states(tmp_path: Path) -> None:
         file.write_bytes(resealed(whole, change))
         why = ""
         try:
-            start(tmp_path, PARAMETERS)
+            start(tmp_path, SPEC)
         except InvalidFile as error:
             why = str(error)
         except InvalidArgument as error:  # more pairs are asked for now

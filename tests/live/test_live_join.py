@@ -1,6 +1,7 @@
 """Live joins without Spark: equal to brute force whatever the batches and the disorder, and whenever the process dies.
 
-Tests of swoop.live.chunks.
+Tests of swoop.live.chunks, swoop.live.live_stream, swoop.live.one_engine, swoop.live.row_order, swoop.live.stream_spec,
+swoop.live.watermark.
 """
 
 from __future__ import annotations

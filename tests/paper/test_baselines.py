@@ -12,11 +12,11 @@ from pathlib import Path
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
-from swoop.paper.streams import generate
 
 import swoop
 from swoop.errors import InvalidArgument
 from swoop.paper.baselines.codes import BASELINES
+from swoop.paper.data_sets import generate
 from swoop.spec import ALGORITHMS
 from tests.support.histories import History, histories, insert
 from tests.support.judge import Judge, judge

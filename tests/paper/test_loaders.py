@@ -1,6 +1,6 @@
 """The data sets of the paper: what is a set, what is its time, and that files may be large, broken or hostile.
 
-Tests of swoop.paper.elements, swoop.paper.mails.
+Tests of swoop.paper.xml_files, swoop.paper.mails.
 """
 
 from __future__ import annotations

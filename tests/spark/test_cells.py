@@ -1,6 +1,6 @@
 """Cells and their merge, without Spark: workers that forget, attempts that do not count, batches that come again.
 
-Tests of swoop.live.base, swoop.live.cell, swoop.live.grid, swoop.live.live_cells, swoop.live.merge.
+Tests of swoop.live.cell, swoop.live.cell_engines, swoop.live.engines, swoop.live.grid, swoop.live.merge.
 """
 
 from __future__ import annotations

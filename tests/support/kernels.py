@@ -2,10 +2,9 @@
 
 from __future__ import annotations
 
-from swoop.paper.streams import generate
-
 import swoop
 from swoop.join.algorithms import ALGORITHMS
+from swoop.paper.data_sets import generate
 from swoop.paper.measure import least
 
 
