@@ -7,14 +7,16 @@ The decorators:
     for the few that must be inlined earlier, or not at all.
 ``kernel``
     for the functions that Python calls. Their machine code is cached on disk. Numba's own cache looks at one source
-    file only, so a kernel would stay stale after a change in a helper's file; ours is stamped with all files of the
-    engine. A cache directory that cannot be written to is read from and otherwise left alone.
+    file only, so a kernel would stay stale after a change in a helper's file or of a constant that was imported; ours is
+    stamped with all files of the engine, with the kernel's own, and with all modules of this package that these import. A
+    cache directory that cannot be written to is read from and otherwise left alone.
 """
 
 from __future__ import annotations
 
 import hashlib
 import os
+import re
 import sys
 from collections.abc import Callable
 from contextlib import suppress
@@ -71,13 +73,47 @@ def kernel(function: Function) -> Function:
     return cast(Function, dispatcher)
 
 
+_ENGINE = Path(__file__).parent
+_PACKAGE = _ENGINE.parent
+_IMPORT = re.compile(
+    rf"^(?:from ({_PACKAGE.name}(?:\.\w+)*) import (?:\(([^)]*)\)|(.*))|import ({_PACKAGE.name}(?:\.\w+)*))", re.MULTILINE
+)
+"""An import of this package at the top of a file: the module, and the names if there are any."""
+
+
 @cache
-def _source_stamp(folder: Path = Path(__file__).parent) -> str:
-    """Of all files of the engine, and of those beside the kernel's own."""
+def _source_stamp(source: Path = Path(__file__)) -> str:
+    """Of everything that a kernel in the given file can freeze: the engine, the file, and what they import of this package."""
+    reached = {*_ENGINE.glob("*.py"), source}
+    waiting = sorted(reached)
+    while waiting:
+        imported = _read_source(waiting.pop())[1] - reached
+        reached |= imported
+        waiting += imported
     digest = hashlib.sha256()
-    for path in sorted({*Path(__file__).parent.glob("*.py"), *folder.glob("*.py")}):
-        digest.update(path.name.encode() + b"\0" + path.read_bytes())
+    for path in sorted(reached):
+        digest.update(path.name.encode() + b"\0" + _read_source(path)[0])
     return digest.hexdigest()
+
+
+@cache
+def _read_source(path: Path) -> tuple[bytes, frozenset[Path]]:
+    """The digest of a source file, and the files of this package that it imports. By pattern: parsing would take too long."""
+    content = path.read_bytes()
+    imported: set[Path] = set()
+    for module, listed, names, whole in _IMPORT.findall(content.decode()):
+        found = _files_of_module(module or whole)
+        imported |= found
+        if any(path.name == "__init__.py" for path in found):  # names may be modules
+            for name in re.findall(r"\w+", listed or names):
+                imported |= _files_of_module(f"{module}.{name}")
+    return hashlib.sha256(content).digest(), frozenset(imported)
+
+
+@cache
+def _files_of_module(name: str) -> frozenset[Path]:
+    place = _PACKAGE.parent.joinpath(*name.split("."))
+    return frozenset(path for path in (place.with_suffix(".py"), place / "__init__.py") if path.is_file())
 
 
 def _cache_directory(source: str) -> str:
@@ -94,7 +130,7 @@ def _cache_directory(source: str) -> str:
 class _Locator(caching._CacheLocator):  # type: ignore[misc]
     def __init__(self, function: Callable[..., Any], source: str) -> None:
         self._directory = _cache_directory(source)
-        self._folder = Path(source).parent
+        self._source = Path(source)
 
     @classmethod
     def from_function(cls, function: Callable[..., Any], source: str) -> _Locator:
@@ -104,7 +140,7 @@ class _Locator(caching._CacheLocator):  # type: ignore[misc]
         return self._directory
 
     def get_source_stamp(self) -> str:
-        return _source_stamp(self._folder)
+        return _source_stamp(self._source)
 
     def get_disambiguator(self) -> str:
         return "swoop"
