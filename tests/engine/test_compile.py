@@ -132,24 +132,50 @@ def test_a_damaged_cache_is_compiled_anew(small: Path, warm_cache: Path, tmp_pat
     assert python(small, cache).stderr == ""
 
 
-def test_a_change_in_any_kernel_makes_the_cache_stale() -> None:
+def test_a_stamp_covers_the_engine_and_what_a_kernel_imports(tmp_path: Path) -> None:
     from swoop.engine import compile as _jit
 
-    assert len(_jit._source_stamp()) == 64
-    directory = Path(_jit.__file__).parent
-    assert {"stock.py", "index.py", "arrival.py"} <= {path.name for path in directory.glob("*.py")}
+    kernel = tmp_path / "kernel.py"
+    kernel.write_text("import swoop.charts\nfrom swoop.paper import (\n    streams,\n)\n")
+    names = {path.name for path in _jit._read_source(kernel)[1]}
+    assert names == {"charts.py", "streams.py", "__init__.py"}
+    engine = Path(_jit.__file__).parent
+    assert engine.parent / "similarity.py" in _jit._read_source(engine / "rank.py")[1]
+    assert _jit._source_stamp(engine / "arrival.py") == _jit._source_stamp() != _jit._source_stamp(kernel)
 
 
-def test_a_change_beside_a_kernel_makes_the_cache_stale(tmp_path: Path) -> None:
-    from swoop.engine import compile as _jit
+KERNEL = """
+from swoop.engine.compile import kernel
+from swoop.engine.rank import above
 
-    stamps = {_jit._source_stamp()}
-    for text in ("one", "two"):
-        (tmp_path / "helper.py").write_text(text)
-        _jit._source_stamp.cache_clear()
-        stamps.add(_jit._source_stamp(tmp_path))
-    assert len(stamps) == 3
-    assert _jit._Locator(lambda: None, str(tmp_path / "kernel.py")).get_source_stamp() in stamps
+from swoop.similarity import COSINE
+
+@kernel
+def constant():
+    return COSINE
+
+print(constant())
+"""
+
+
+def test_a_constant_that_changes_is_compiled_anew(tmp_path: Path) -> None:
+    """Kernels freeze constants of other modules: run in a copy of the package, before and after one of them changes."""
+    package = tmp_path / "swoop"
+    shutil.copytree(Path(swoop.__file__).parent, package, ignore=shutil.ignore_patterns("__pycache__", "static"))
+    (tmp_path / "frozen.py").write_text(KERNEL)
+    run = f"import sys; sys.path.insert(0, {str(tmp_path)!r}); import frozen"
+    cache = tmp_path / "cache"
+    first, second = python(run, cache), python(run, cache)
+    assert first.stdout.strip() == second.stdout.strip() == "1", first.stderr + second.stderr
+    assert second.stderr == ""
+    similarity = package / "similarity.py"
+    text = similarity.read_text()
+    changed = text.replace("JACCARD, COSINE, DICE", "COSINE, JACCARD, DICE")
+    assert changed != text
+    similarity.write_text(changed)
+    third = python(run, cache)
+    assert third.stdout.strip() == "0", third.stderr
+    assert third.stderr.startswith(NOTICE)
 
 
 def test_the_cache_lies_beside_the_source_or_with_the_user(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:

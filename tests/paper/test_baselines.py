@@ -1,6 +1,6 @@
 """One contract for all algorithms: the oracle's ordered result after every arrival, whatever the parameters.
 
-Tests of swoop.join.algorithms, swoop.paper.baselines.arrival, swoop.paper.baselines.baseline, swoop.paper.baselines.codes,
+Tests of swoop.join.algorithms, swoop.paper.baselines.arrival, swoop.paper.baselines.baseline, swoop.paper.baselines.layout,
 swoop.paper.baselines.static.
 """
 
@@ -15,7 +15,7 @@ from hypothesis import strategies as st
 
 import swoop
 from swoop.errors import InvalidArgument
-from swoop.paper.baselines.codes import BASELINES
+from swoop.paper.baselines.layout import BASELINES
 from swoop.paper.data_sets import generate
 from swoop.spec import ALGORITHMS
 from tests.support.histories import History, histories, insert
