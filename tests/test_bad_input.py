@@ -1,4 +1,7 @@
-"""Bad input gives a clear error, and a refused call changes nothing."""
+"""Bad input gives a clear error, and a refused call changes nothing.
+
+Tests of swoop.errors, swoop.join.ids, swoop.join.sets, swoop.spec.
+"""
 
 from __future__ import annotations
 

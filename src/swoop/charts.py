@@ -11,6 +11,7 @@ from collections.abc import Iterable, Sequence
 from typing import TYPE_CHECKING, Any, Protocol
 
 from swoop.errors import InvalidArgument
+from swoop.stays import stays_of
 from swoop.times import EPOCH, EPOCH_UTC, Time
 
 if TYPE_CHECKING:
@@ -100,19 +101,16 @@ def changes(feed: Sequence[Change], most: int = 30) -> Chart:
     most
         The maximum number of pairs; those with the longest stays are shown.
     """
-    stays: list[dict[str, Any]] = []
-    there: dict[Any, dict[str, Any]] = {}
-    for change in feed:
-        pair = change.pair
-        key = (pair.newer, pair.older, pair.arrivals)
-        if change.kind == "enter":
-            there[key] = {**_of_pair(pair), "enter": change.time, "leave": None, "outcome": "still there"}
-            stays.append(there[key])
-            continue
-        if key not in there:
-            there[key] = {**_of_pair(pair), "enter": feed[0].time}
-            stays.append(there[key])
-        there.pop(key).update(leave=change.time, outcome=change.kind)
+    stays = [
+        {
+            "key": stay.key,
+            **{name: getattr(stay.pair, name) for name in ("newer", "older", "similarity", "overlap")},
+            "enter": feed[0].time if stay.enter is None else stay.enter,
+            "leave": stay.leave,
+            "outcome": stay.how or "still there",
+        }
+        for stay in stays_of(feed)
+    ]
     return _timeline(stays, most, max((change.time for change in feed), default=None))
 
 
@@ -300,16 +298,6 @@ class _TimeAxis:
         scale = alt.Scale(type="utc", nice=False) if self.dates else alt.Scale(zero=False, nice=False)
         axis = {**AXIS, "format": CLOCK} if self.dates else {**AXIS, "format": "d", "tickMinStep": 1}
         return alt.X(f"{field}:{'T' if self.dates else 'Q'}", title=title, scale=scale, axis=alt.Axis(**axis))
-
-
-def _of_pair(pair: Pair) -> dict[str, Any]:
-    return {
-        "key": (pair.newer, pair.older, pair.arrivals),
-        "newer": pair.newer,
-        "older": pair.older,
-        "similarity": pair.similarity,
-        "overlap": pair.overlap,
-    }
 
 
 def _facts(pair: Pair) -> dict[str, Any]:

@@ -39,6 +39,16 @@ class CapacityExceeded(SwoopError, MemoryError):
     """The window holds more than the engine can address."""
 
 
+class UnusableRows(UserWarning):
+    """Rows of a history cannot be used and are left out: ``count`` of them."""
+
+    def __init__(self, count: int) -> None:
+        super().__init__(
+            f"{count} rows cannot be used and are left out; swoop.spark.rejected(sets, ...) gives them and says why"
+        )
+        self.count = count
+
+
 class InternalError(SwoopError, RuntimeError):
     """Swoop has detected a defect of its own, and stops rather than give a wrong result."""
 

@@ -111,6 +111,15 @@ def find_lateness(lateness: Any, window: WindowSpec, what: str = "lateness") -> 
     return ticks
 
 
+def in_seconds(ticks: int) -> float:
+    """A duration in ticks, of a stream with datetimes, in seconds.
+
+    >>> in_seconds(1_500_000)
+    1.5
+    """
+    return ticks * MICROSECOND / dt.timedelta(seconds=1)
+
+
 def _parse_duration(text: str, what: str = "window") -> int:
     parts = re.findall(r"([0-9]+(?:\.[0-9]+)?)\s*([^\W\d_]+)", text)
     if not parts or re.sub(r"\s+", "", text) != "".join(number + unit for number, unit in parts):

@@ -1,4 +1,7 @@
-"""The program as a whole: quick help, the version, the doctor, and commands that pass on to others."""
+"""The program as a whole: quick help, the version, the doctor, and commands that pass on to others.
+
+Tests of swoop.cli.__main__, swoop.cli.console, swoop.cli.doctor, swoop.cli.guard, swoop.cli.help, swoop.cli.options.
+"""
 
 from __future__ import annotations
 

@@ -1,4 +1,7 @@
-"""``swoop run`` and ``swoop explain`` on files: the results of brute force, and clear words when something is wrong."""
+"""``swoop run`` and ``swoop explain`` on files: the results of brute force, and clear words when something is wrong.
+
+Tests of swoop.cli.explain, swoop.cli.output, swoop.cli.progress, swoop.cli.records, swoop.cli.session, swoop.cli.sets.
+"""
 
 from __future__ import annotations
 

@@ -1,4 +1,7 @@
-"""The state of the page: differences add up, however many changes come, and nothing grows without bound."""
+"""The state of the page: differences add up, however many changes come, and nothing grows without bound.
+
+Tests of swoop.dashboard.differences, swoop.dashboard.reading.
+"""
 
 from __future__ import annotations
 

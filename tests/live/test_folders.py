@@ -1,4 +1,7 @@
-"""Output folders: each row once to every reader, whatever becomes of the stream; and each folder has one owner."""
+"""Output folders: each row once to every reader, whatever becomes of the stream; and each folder has one owner.
+
+Tests of swoop.live.files, swoop.live.manifest, swoop.live.outputs.
+"""
 
 from __future__ import annotations
 

@@ -1,4 +1,7 @@
-"""The measurements of performance run, and make their report."""
+"""The measurements of performance run, and make their report.
+
+Tests of swoop.paper.__main__, swoop.paper.measure.
+"""
 
 from __future__ import annotations
 

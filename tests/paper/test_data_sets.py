@@ -1,4 +1,7 @@
-"""Streams have the shapes they should have."""
+"""Streams have the shapes they should have.
+
+Tests of swoop.paper.profiles.
+"""
 
 from __future__ import annotations
 

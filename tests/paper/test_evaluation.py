@@ -1,4 +1,8 @@
-"""The paper's evaluation runs, goes on where it was, and says what it saw."""
+"""The paper's evaluation runs, goes on where it was, and says what it saw.
+
+Tests of swoop.paper.other_tools.experiment, swoop.paper.batches, swoop.paper.claims, swoop.paper.experiments,
+swoop.paper.charts, swoop.paper.result_store, swoop.paper.latency, swoop.paper.report.
+"""
 
 from __future__ import annotations
 

@@ -1,4 +1,7 @@
-"""The data sets of the paper: what is a set, what is its time, and that files may be large, broken or hostile."""
+"""The data sets of the paper: what is a set, what is its time, and that files may be large, broken or hostile.
+
+Tests of swoop.paper.xml_files, swoop.paper.mails.
+"""
 
 from __future__ import annotations
 

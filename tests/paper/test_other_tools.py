@@ -1,4 +1,7 @@
-"""The others are measured fairly: their answers are those of their moment, and ties are no misses."""
+"""The others are measured fairly: their answers are those of their moment, and ties are no misses.
+
+Tests of swoop.paper.other_tools.__main__, swoop.paper.other_tools.adapters, swoop.paper.other_tools.comparison.
+"""
 
 from __future__ import annotations
 

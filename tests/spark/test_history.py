@@ -1,4 +1,7 @@
-"""Histories on Spark: equal to brute force, whatever the slices and partitions."""
+"""Histories on Spark: equal to brute force, whatever the slices and partitions.
+
+Tests of swoop.spark.rows.
+"""
 
 from __future__ import annotations
 
@@ -129,7 +132,7 @@ def test_a_user_defined_similarity(spark: SparkSession) -> None:
 @pytest.mark.parametrize(
     ("options", "error", "message"),
     [
-        ({"k": 0}, InvalidArgument, "k must be an integer of at least 1"),
+        ({"k": 0}, InvalidArgument, "k must be at least 1, not 0"),
         ({"slices": 0}, InvalidArgument, "slices must be at least 1"),
         ({"window": None}, InvalidArgument, "a duration or an integer"),
         ({"window": "1 hour"}, InvalidData, "column 'time' has type bigint, but here times are timestamps"),

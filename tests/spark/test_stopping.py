@@ -1,4 +1,7 @@
-"""How a run on Spark ends: drained, stopped, failed; and what waits then."""
+"""How a run on Spark ends: drained, stopped, failed; and what waits then.
+
+Tests of swoop.spark.handle.
+"""
 
 from __future__ import annotations
 

@@ -1,4 +1,7 @@
-"""Live joins on Spark: files of all kinds as sources, outputs, restarts, kill -9, and the same result as the history's."""
+"""Live joins on Spark: files of all kinds as sources, outputs, restarts, kill -9, and the same result as the history's.
+
+Tests of swoop.live.metrics, swoop.spark.sessions.
+"""
 
 from __future__ import annotations
 
@@ -277,24 +280,30 @@ def test_restarts(spark: SparkSession, tmp_path: Path) -> None:
         assert handle.topk() == join.topk()[:2]
 
 
-def test_killed_with_signal_9(spark: SparkSession, tmp_path: Path) -> None:
-    """One process after the other is killed at another moment; what is there in the end is what an undisturbed run leaves."""
+def test_killed_with_signal_9(spark: SparkSession, tmp_path: Path, request: pytest.FixtureRequest) -> None:
+    """One process after the other is killed at another moment; what is there in the end is what an undisturbed run leaves.
+
+    With ``--kills``, several times, and at other batches each time.
+    """
     rows = posts(400, seed=7, disorder=12)
     rows[150]["time"] = "soon"
-    for name in ("killed", "undisturbed"):
-        write_files(tmp_path / name / "in", rows, 8)
+    write_files(tmp_path / "undisturbed/in", rows, 8)
     undisturbed = killed_driver.start(spark, tmp_path / "undisturbed")
     undisturbed.await_termination(120)
-    for batch, moment in enumerate(killed_driver.MOMENTS, 2):
-        ended = drive("tests.support.killed_driver", str(tmp_path / "killed"), moment, str(batch))
-        assert ended.returncode == -9, f"{moment}: {ended.stderr[-2000:]}"
-    ended = drive("tests.support.killed_driver", str(tmp_path / "killed"))
-    assert ended.returncode == 0, ended.stderr[-2000:]
-    assert ended.stdout.splitlines()[0] == repr(list(undisturbed.topk()))
-    for name in ("changes", "late", "rejected"):
-        found, expected = (read_rows(spark, tmp_path / run, name) for run in ("killed", "undisturbed"))
-        assert found == expected
-        assert len(found) == getattr(undisturbed.stats, name) > 0
+    moments = list(killed_driver.MOMENTS)
+    for turn in range(request.config.getoption("--kills")):
+        folder = tmp_path / f"killed{turn}"
+        write_files(folder / "in", rows, 8)
+        for batch, moment in enumerate(moments[turn:] + moments[:turn], 2):
+            ended = drive("tests.support.killed_driver", str(folder), moment, str(batch))
+            assert ended.returncode == -9, f"{moment}: {ended.stderr[-2000:]}"
+        ended = drive("tests.support.killed_driver", str(folder))
+        assert ended.returncode == 0, ended.stderr[-2000:]
+        assert ended.stdout.splitlines()[0] == repr(list(undisturbed.topk()))
+        for name in ("changes", "late", "rejected"):
+            found, expected = (read_rows(spark, run, name) for run in (folder, tmp_path / "undisturbed"))
+            assert found == expected
+            assert len(found) == getattr(undisturbed.stats, name) > 0
 
 
 def test_a_failure_is_told(spark: SparkSession, tmp_path: Path) -> None:

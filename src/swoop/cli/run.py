@@ -16,6 +16,7 @@ from swoop.cli.records import find_records
 from swoop.cli.render import Pairs, ShownPair, Side
 from swoop.cli.session import spark_session
 from swoop.cli.sets import InputOptions, infer_columns, prepare
+from swoop.errors import UnusableRows
 from swoop.similarity import check_min_similarity, find_similarity
 from swoop.times import find_window
 
@@ -114,7 +115,7 @@ def find(
                     min_similarity=join.min_similarity,
                     stream="stream" if options.columns.stream else None,
                 ).persist()
-            unusable = any("cannot be used" in str(warning.message) for warning in warned)
+            unusable = any(isinstance(warning.message, UnusableRows) for warning in warned)
             try:
                 history = History(
                     pairs=best(_filter_equal(stays, join, equal), sets, show, words=bool(inferred.columns.text))

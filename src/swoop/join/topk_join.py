@@ -11,13 +11,14 @@ from typing import Any, NamedTuple, Self
 import numpy as np
 
 from swoop.errors import InvalidArgument, InvalidData, InvalidType, NotInWindow
-from swoop.join.algorithms import check_algorithm, make_engine
+from swoop.join.algorithms import make_engine
 from swoop.join.feed import Feed, make_skyband, make_topk
 from swoop.join.ids import Ids, read_id
 from swoop.join.sets import flatten, read_set, single_kind
 from swoop.results import Changes, Explanation, Id, Pair, SkybandStep, Stream, TopK
-from swoop.similarity import Similarity, check_min_similarity, find_similarity
-from swoop.times import Clock, Time, TimeKind, find_window
+from swoop.similarity import Similarity
+from swoop.spec import JoinSpec
+from swoop.times import Clock, Time, TimeKind, WindowSpec
 
 NO_SIDES = np.empty(0, np.int8)
 
@@ -63,6 +64,22 @@ class _Begun(NamedTuple):
     ticks: Sequence[int] | np.ndarray
     arrivals: int
     now: int
+
+
+def _make_engine(spec: JoinSpec) -> Any:
+    from swoop.engine.engine import Settings
+
+    similarity, least = spec.similarity, spec.min_similarity
+    settings = Settings(
+        k=spec.k,
+        duration=spec.window.duration,
+        kind=similarity.kind,
+        function=similarity.address,
+        threshold=-np.inf if least is None else similarity.largest_key_below(least),
+        streams=2 if spec.two_streams else 1,
+        tracking=spec.track_changes,
+    )
+    return make_engine(spec.algorithm, settings)
 
 
 class TopKJoin:
@@ -117,37 +134,61 @@ class TopKJoin:
         track_changes: bool = False,
         algorithm: str = "swoop",
     ) -> None:
-        if isinstance(k, bool) or not isinstance(k, int | np.integer):
-            raise InvalidType(f"k must be an integer, not {k!r}")
-        if k < 1:
-            raise InvalidArgument(f"k must be at least 1, not {k}")
-        self.k = int(k)
-        self.window = find_window(window)
-        self.similarity = find_similarity(similarity)
-        self.two_streams = bool(two_streams)
-        self.min_similarity = check_min_similarity(self.similarity, min_similarity)
-        self.track_changes = bool(track_changes)
-        self.algorithm = check_algorithm(algorithm, self.track_changes)
+        self._spec = JoinSpec(
+            k,
+            window,
+            similarity,
+            two_streams=two_streams,
+            min_similarity=min_similarity,
+            track_changes=track_changes,
+            algorithm=algorithm,
+        )
         self._clock = Clock(self.window)
         self._ids = Ids()
         self._feed = Feed()
-        self._engine = self._make_engine()
+        self._engine = _make_engine(self._spec)
         self._lock = threading.RLock()  # kernels run without Python's global lock
         self._begun: _Begun | None = None
 
-    def _make_engine(self) -> Any:
-        from swoop.engine.engine import Settings
+    @classmethod
+    def from_spec(cls, spec: JoinSpec) -> Self:
+        """A join that does what was asked for elsewhere."""
+        return cls(**vars(spec))
 
-        settings = Settings(
-            k=self.k,
-            duration=self.window.duration,
-            kind=self.similarity.kind,
-            function=self.similarity.address,
-            threshold=-np.inf if self.min_similarity is None else self.similarity.largest_key_below(self.min_similarity),
-            streams=2 if self.two_streams else 1,
-            tracking=self.track_changes,
-        )
-        return make_engine(self.algorithm, settings)
+    @property
+    def k(self) -> int:
+        """How many pairs."""
+        return self._spec.k
+
+    @property
+    def window(self) -> WindowSpec:
+        """The sliding window."""
+        return self._spec.window
+
+    @property
+    def similarity(self) -> Similarity:
+        """How similar sets are."""
+        return self._spec.similarity
+
+    @property
+    def two_streams(self) -> bool:
+        """Whether only pairs of a left and a right set count."""
+        return self._spec.two_streams
+
+    @property
+    def min_similarity(self) -> float | None:
+        """Pairs below this similarity do not count."""
+        return self._spec.min_similarity
+
+    @property
+    def track_changes(self) -> bool:
+        """Whether there is a feed of changes."""
+        return self._spec.track_changes
+
+    @property
+    def algorithm(self) -> str:
+        """What the engine runs."""
+        return self._spec.algorithm
 
     def __reduce__(self) -> Any:
         raise InvalidType("a join cannot be copied or pickled; use save and load")

@@ -112,8 +112,7 @@ class State:
 
     @classmethod
     def from_json(cls, data: bytes) -> State:
-        found = unseal(data)
-        return cls(**{**found, "counters": Counters(**found["counters"])})
+        return unseal(data, cls)
 
 
 class Checkpoint:
@@ -167,7 +166,7 @@ class Checkpoint:
                 return run
         try:
             known = json.loads(self._folder.read(PARAMETERS).to_pybytes())
-            run, version, before = known["run"], known["version"], known["parameters"]
+            run, version, before = known["run"], int(known["version"]), dict(known["parameters"])
         except (ValueError, KeyError, TypeError) as error:
             raise self._damaged(PARAMETERS, error) from error
         if version > VERSION:
@@ -283,7 +282,7 @@ class Checkpoint:
         return state
 
     def collect(self, state: State) -> None:
-        """Delete what a run that goes on from this state does not need.
+        """Delete what a run that resumes from this state does not need.
 
         Later states stay: they tell that their batches were run before, and that results of them may be out.
         """

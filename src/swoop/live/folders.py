@@ -82,7 +82,7 @@ class ResultFolder:
             return None
         if found.run != mine.run:
             whose = f"the checkpoint {found.checkpoint!r}" if found.checkpoint else "a temporary checkpoint"
-            way = "go on with that checkpoint, " if found.checkpoint else ""
+            way = "resume with that checkpoint, " if found.checkpoint else ""
             raise InvalidArgument(
                 f"the folder {self.path!r} for {mine.holds} belongs to another stream: it holds the {found.holds} of the one "
                 f"with {whose}. Nothing is started, and its files stay as they are. Use a new folder, {way}or delete this "
@@ -114,7 +114,7 @@ class ResultFolder:
             self._folder.delete(MANIFEST)
 
     def _load(self, found: Manifest) -> None:
-        """Go on from what is there. Whoever died after it had written a final file has not said so."""
+        """Resume from what is there. Whoever died after it had written a final file has not said so."""
         self._manifest = found
         last = self._last()
         if last > found.final:

@@ -11,7 +11,7 @@ from typing import Any
 
 from swoop.errors import InvalidArgument, InvalidFile, InvalidType
 from swoop.live.files import Folder
-from swoop.times import find_lateness, find_window
+from swoop.times import find_lateness, find_window, in_seconds
 
 FORMAT, VERSION = "swoop results", 1
 MANIFEST, OPEN = "_swoop.json", "_open"
@@ -106,7 +106,7 @@ def folder(
     Parameters
     ----------
     path
-        The folder. It must be new, empty, or that of this very output when the stream goes on.
+        The folder. It must be new, empty, or that of this very output when the stream is resumed.
     target_size
         When the results that have come since the last final file have this size, they become one.
     final_after
@@ -134,7 +134,7 @@ def _seconds(given: Any, what: str) -> float | None:
         return None
     if not isinstance(given, str | dt.timedelta):
         raise InvalidType(f"{what} must be a duration such as '10 minutes', not {given!r}")
-    return find_lateness(given, find_window("1 s"), what) / 1e6
+    return in_seconds(find_lateness(given, find_window("1 s"), what))
 
 
 def find_size(given: int | str) -> int:

@@ -112,7 +112,7 @@ def _run(spark: Any, folder: Path, cells: int, window: int, batches: int, info: 
                 raise RuntimeError("the stream has ended prematurely")
             if handle.stats.batch > done:
                 done = handle.stats.batch
-                seen.append(list(getattr(handle._live, "cells", [])))
+                seen.append(list(getattr(handle._live._engines, "cells", [])))
                 info(f"{cells} cells: batch {done + 1} of {batches}, {handle.stats.batch_seconds:.1f} s")
         time.sleep(1)  # until Spark has reported the last one
         progress = {one.batchId: one.durationMs["triggerExecution"] / 1000 for one in handle.query.recentProgress}

@@ -133,7 +133,7 @@ def least(data_set: DataSet, window: int, rounds: int) -> tuple[float, float]:
     rate, join = max(
         (run(as_table(data_set), data_set.window_for(window), 10) for _ in range(rounds)), key=lambda seen: seen[0]
     )
-    slots = np.zeros(join._engine._arrays["slots"].size, SLOT)
+    slots = np.zeros(join._engine.memory["index.slots"].size, SLOT)
     token_ids = np.unique(data_set.tokens, return_inverse=True)[1] % len(slots)
     spent = []
     for _ in range(rounds + 1):

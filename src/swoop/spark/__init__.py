@@ -14,7 +14,7 @@ What you may touch: how data gets in and out. A result must not depend on partit
 
 from __future__ import annotations
 
-from swoop.live.base import StreamStats
+from swoop.live.live_stream import StreamStats
 from swoop.live.manifest import folder, result_files
 from swoop.spark.handle import StreamHandle
 from swoop.spark.history import at_least_once, explain, rejected, topk_history

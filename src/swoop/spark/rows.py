@@ -56,12 +56,6 @@ def _plain_name(place: int) -> str:
     return f"c{place}"
 
 
-def check_k(k: object) -> int:
-    if isinstance(k, bool) or not isinstance(k, int) or k < 1:
-        raise InvalidArgument(f"k must be an integer of at least 1, not {k!r}")
-    return k
-
-
 def find_spark_window(window: object) -> WindowSpec:
     """The window that the caller means, if it is one of those that Spark's ways to run have."""
     found = find_window(window)

@@ -18,21 +18,21 @@ from pyspark.sql import functions as F  # noqa: N812
 from pyspark.sql import types as T  # noqa: N812
 
 from swoop.errors import InvalidArgument, InvalidData
-from swoop.live.base import Parameters, Resuming, log
+from swoop.live.cell_engines import CellEngines
 from swoop.live.checkpoint import Checkpoint
 from swoop.live.files import Folder
 from swoop.live.grid import Grid
-from swoop.live.live_cells import LiveCells
-from swoop.live.live_join import LiveJoin
+from swoop.live.live_stream import LiveStream, log
+from swoop.live.one_engine import OneEngine
 from swoop.live.outputs import MemoryOutput, Outputs, Owner, claim, find_output, unclaim
 from swoop.live.pieces import Backlog
-from swoop.similarity import Similarity, check_min_similarity, find_similarity
-from swoop.spark.cells import Layout, finish_cells, said_by_cells
+from swoop.live.stream_spec import StreamSpec
+from swoop.similarity import Similarity
+from swoop.spark.cells import Layout, cell_results, finish_cells
 from swoop.spark.fetching import PIECE_ROWS, fetch
-from swoop.spark.handle import MICROSECONDS, StreamHandle
+from swoop.spark.handle import StreamHandle
 from swoop.spark.rows import (
     Names,
-    check_k,
     find_spark_window,
     id_of,
     row_in_json,
@@ -45,7 +45,8 @@ from swoop.spark.rows import (
 from swoop.spark.sessions import STATE_SETTINGS
 from swoop.spark.sizing import Machines, choose_cells
 from swoop.spark.topics import KafkaOutput
-from swoop.times import WindowSpec, find_lateness
+from swoop.spec import JoinSpec
+from swoop.times import TimeKind, WindowSpec, find_lateness, in_seconds
 
 
 def topk_stream(
@@ -80,7 +81,7 @@ def topk_stream(
     text
         A column to show to people: it is kept with the window, and :meth:`StreamHandle.texts` gives it for a pair.
     lateness
-        How long rows are waited for, in the time of the rows: they enter in the order of time and id once a row has come that
+        Allowed lateness, in the time of the rows: they enter in the order of time and id once a row has come that
         is later by this much. Rows that come still later go to the late output.
     max_ahead
         How far a row may be ahead of the latest row so far, such as ``"1 hour"``. Rows further in the future are rejected, so
@@ -116,41 +117,44 @@ def topk_stream(
         raise InvalidData(f"column {id!r} has type {ids.simpleString()}; an id is an integer, a string or a binary: cast it")
     length = find_spark_window(window)
     grid = Grid.of(_chosen(sets.sparkSession, length, rate) if cells == "auto" else cells)
-    measure = find_similarity(similarity)
-    parameters = Parameters(
-        k=check_k(k),
-        window=length,
-        similarity=measure,
-        two_streams=stream is not None,
-        min_similarity=check_min_similarity(measure, min_similarity),
+    spec = StreamSpec(
+        JoinSpec(
+            k,
+            length,
+            similarity,
+            two_streams=stream is not None,
+            min_similarity=min_similarity,
+            track_changes=True,
+            algorithm=algorithm,
+        ),
         lateness=find_lateness(lateness, length),
         max_ahead=None if max_ahead is None else find_lateness(max_ahead, length, "max_ahead"),
-        times=time_kind(sets, time, length),
-        ids=ids.simpleString(),
-        tokens=sets.schema[tokens].dataType.simpleString(),
-        algorithm=algorithm,
+        time_kind=time_kind(sets, time, length),
+        id_type=ids.simpleString(),
+        token_type=sets.schema[tokens].dataType.simpleString(),
         cells=len(grid.cells),
     )
-    parameters.join(parameters.k)  # refuses what it cannot do, before anything is started
-    return TopKStream(_prepared(sets, names, parameters), parameters)
+    return TopKStream(_prepared(sets, names, spec.time_kind), spec)
 
 
 def _chosen(spark: SparkSession, window: WindowSpec, rate: float | None) -> int:
     if isinstance(rate, bool) or not isinstance(rate, int | float) or rate <= 0:
         raise InvalidArgument(f"cells='auto' needs rate=..., the sets per second that you expect; got {rate!r}")
-    found = choose_cells(rate, window.duration / (1e6 if window.kind == "duration" else 1), Machines.of(spark))
+    found = choose_cells(
+        rate, in_seconds(window.duration) if window.kind == "duration" else window.duration, Machines.of(spark)
+    )
     log.info("cells='auto' has chosen %d cells", found)
     return found
 
 
-def _prepared(sets: DataFrame, names: Names, parameters: Parameters) -> DataFrame:
+def _prepared(sets: DataFrame, names: Names, kind: TimeKind) -> DataFrame:
     """The columns that a live join takes: of a row that can be used, the set; of others, why not, and the whole row in JSON."""
     columns = sets.columns
     sets, names = names.plain(sets)
-    why = why_unusable(sets, names, parameters.times)
+    why = why_unusable(sets, names, kind)
     found = {
         "id": id_of(sets, names),
-        "time": ticks(names.time, parameters.times),
+        "time": ticks(names.time, kind),
         "tokens": tokens_of(sets, names),
         "stream": stream_of(names),
         **({"text": F.col(names.text).cast("string")} if names.text else {}),
@@ -167,7 +171,7 @@ class TopKStream:
     """A live join that can be started."""
 
     _rows: DataFrame
-    _parameters: Parameters
+    _spec: StreamSpec
 
     def start(
         self,
@@ -184,7 +188,7 @@ class TopKStream:
         metrics_port: int | None = None,
         name: str | None = None,
     ) -> StreamHandle:
-        """Start the stream, or go on with it where a run with the same checkpoint stopped, however it stopped.
+        """Start the stream, or resume it where a run with the same checkpoint stopped, however it stopped.
 
         Parameters
         ----------
@@ -222,22 +226,24 @@ class TopKStream:
         spark = self._rows.sparkSession
         temporary = None if checkpoint is not None else tempfile.mkdtemp(prefix="swoop-checkpoint-")
         folder = _qualified(spark, temporary or os.fspath(checkpoint or ""))
-        kept = Checkpoint(folder, self._parameters.lasting())
+        storage = Checkpoint(folder, self._spec.lasting())
         outputs: dict[str, Outputs] = {}
         try:
-            kept.hold()
+            storage.hold()
             for holds, given in (("changes", changes), ("late", late), ("rejected", rejected)):
-                owner = Owner(kept.run, holds, "" if temporary else folder, kept.check)
+                owner = Owner(storage.run, holds, "" if temporary else folder, storage.check)
                 outputs[holds] = find_output(
-                    f"{folder}/swoop/{holds}" if given is None else given, owner, lambda url: KafkaOutput(url, spark, kept.run)
+                    f"{folder}/swoop/{holds}" if given is None else given,
+                    owner,
+                    lambda url: KafkaOutput(url, spark, storage.run),
                 )
-            claim(list(outputs.values()), Folder(folder).path, kept.unmarked)
+            claim(list(outputs.values()), Folder(folder).path, storage.unmarked)
             to = outputs["changes"]
-            live, rows, settings = self._live(folder, kept, outputs)
+            live, rows, settings = self._live(folder, storage, outputs)
             files = [files for output in outputs.values() for files in output.folders]
             memory = [output for output in to.outputs if isinstance(output, MemoryOutput)]
-            handle = StreamHandle(live, kept, memory, files, temporary, lambda frame: self._fetched(frame, piece_rows))
-            writer = rows.writeStream.foreachBatch(handle._take).option("checkpointLocation", folder)
+            handle = StreamHandle(live, storage, memory, files, temporary, lambda frame: self._fetched(frame, piece_rows))
+            writer = rows.writeStream.foreachBatch(handle._process_batch).option("checkpointLocation", folder)
             if name is not None:
                 writer = writer.queryName(name)
             if available_now:
@@ -253,8 +259,8 @@ class TopKStream:
                 raise
         except BaseException:
             unclaim(list(outputs.values()))
-            kept.abandon()
-            kept.release()
+            storage.abandon()
+            storage.release()
             if temporary is not None:
                 shutil.rmtree(temporary, ignore_errors=True)
             raise
@@ -264,37 +270,39 @@ class TopKStream:
         """The seconds without rows after which time moves on by the clock."""
         if idle is None:
             return None
-        if self._parameters.window.kind != "duration":
+        if self._spec.join.window.kind != "duration":
             raise InvalidArgument(
                 f"idle={idle!r} needs times that a clock can follow, but here times are integers; leave it out"
             )
-        if self._parameters.cells > 1:
+        if self._spec.cells > 1:
             raise InvalidArgument(f"idle={idle!r} is not possible with cells, which learn the time from rows; use cells=1")
         if available_now:
             raise InvalidArgument(f"idle={idle!r} and available_now=True exclude each other; give one of them")
-        ticks = find_lateness(idle, self._parameters.window, "idle")
-        if ticks < MICROSECONDS:
+        silence = in_seconds(find_lateness(idle, self._spec.join.window, "idle"))
+        if silence < 1:
             raise InvalidArgument(f"idle must be a second at least, not {idle!r}")
-        return ticks / MICROSECONDS
+        return silence
 
     def _fetched(self, frame: DataFrame, piece_rows: int) -> pa.Table | Backlog:
         """What the live join takes of a batch."""
-        return fetch(frame, piece_rows) if self._parameters.cells == 1 else frame.toArrow()
+        return fetch(frame, piece_rows) if self._spec.cells == 1 else frame.toArrow()
 
-    def _live(self, folder: str, kept: Checkpoint, outputs: dict[str, Any]) -> tuple[Resuming, DataFrame, dict[str, str]]:
+    def _live(
+        self, folder: str, checkpoint: Checkpoint, outputs: dict[str, Any]
+    ) -> tuple[LiveStream, DataFrame, dict[str, str]]:
         """The live join, the rows that it takes, and the settings that Spark needs to bring them."""
-        parameters = self._parameters
-        if parameters.cells == 1:
-            return LiveJoin(parameters, kept, **outputs), self._rows, {}
+        spec = self._spec
+        if spec.cells == 1:
+            return LiveStream(spec, checkpoint, OneEngine(spec, checkpoint), **outputs), self._rows, {}
         spark = self._rows.sparkSession
-        layout = Layout.of(spark, Grid.of(parameters.cells))
+        layout = Layout.of(spark, Grid.of(spec.cells))
 
         def finish() -> pa.Table:
             with _settings(spark, {"spark.sql.execution.arrow.maxRecordsPerBatch": "16"}):  # chunks, and Arrow takes 2 GiB
-                return finish_cells(spark, folder, layout, parameters)
+                return finish_cells(spark, folder, layout, spec)
 
-        live = LiveCells(parameters, kept, **outputs, finish_cells=finish)
-        rows = said_by_cells(self._rows, layout, parameters, f"{kept.run}/{uuid.uuid4().hex}", live.ended)
+        live = LiveStream(spec, checkpoint, CellEngines(spec, checkpoint, finish), **outputs)
+        rows = cell_results(self._rows, layout, spec, f"{checkpoint.run}/{uuid.uuid4().hex}", live.ended_at)
         return live, rows, {**STATE_SETTINGS, "spark.sql.shuffle.partitions": str(layout.partitions)}
 
 
