@@ -310,7 +310,7 @@ def test_asking_for_what_is_not_there() -> None:
     with pytest.raises(IndexError, match=re.escape("index 1 of 1 results")):
         _ = join.topk()[1]
     join.advance(100)
-    with pytest.raises(NotInWindow, match="set 1 is not in the window any more"):
+    with pytest.raises(NotInWindow, match="set 1 is no longer in the window"):
         join.explain(pair)
     with pytest.raises(InvalidArgument, match="track_changes=True"):
         swoop.TopKJoin().changes()

@@ -40,11 +40,11 @@ class CapacityExceeded(SwoopError, MemoryError):
 
 
 class UnusableRows(UserWarning):
-    """Rows of a history cannot be used and are left out: ``count`` of them."""
+    """``count`` rows of a history are unusable and left out."""
 
     def __init__(self, count: int) -> None:
         super().__init__(
-            f"{count} rows cannot be used and are left out; swoop.spark.rejected(sets, ...) gives them and says why"
+            f"{count} rows are unusable and left out; swoop.spark.rejected(sets, ...) returns them with the reasons"
         )
         self.count = count
 

@@ -118,10 +118,10 @@ def test_stopped(tmp_path: Path, folder: Path) -> None:
         ((".", "--lateness", "soon"), "cannot parse the lateness"),
         ((".", "--max-ahead", "far"), "cannot parse the max_ahead"),
         ((".", "--once", "--trigger", "1 second"), "mutually exclusive"),
-        ((".", "--changes", "out", "--target-size", "big"), "cannot read the size 'big'"),
+        ((".", "--changes", "out", "--target-size", "big"), "cannot parse the size 'big'"),
         ((".", "--late", "out", "--retention", "long"), "cannot parse the retention 'long'"),
         ((".", "--no-flush"), "--no-flush requires --once"),
-        ((".", "--batch-size", "much"), "cannot read the size 'much'"),
+        ((".", "--batch-size", "much"), "cannot parse the size 'much'"),
         (("kafka://host:1/topic", "--batch-size", "64 MB"), "--batch-size must be a number of messages"),
     ],
 )

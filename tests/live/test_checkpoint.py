@@ -62,7 +62,7 @@ def test_parameters_that_are_gone(tmp_path: Path, left: str) -> None:
     for name in {"states", "chunks", "late", "rejected"} - {left}:
         shutil.rmtree(tmp_path / "swoop" / name, ignore_errors=True)
     before = files_of(tmp_path)
-    with pytest.raises(InvalidFile, match=f"parameters.json is gone.*{left}/.*copy, or begin with a new checkpoint"):
+    with pytest.raises(InvalidFile, match=f"parameters.json is missing.*{left}/.*copy, or begin with a new checkpoint"):
         Checkpoint(tmp_path, SPEC.lasting())
     assert files_of(tmp_path) == before
 

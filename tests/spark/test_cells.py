@@ -238,7 +238,7 @@ def test_what_can_be_asked(folder: Path) -> None:  # noqa: F811
     told = live.explain(pair)
     assert (told.shared, told.only_newer, told.only_older) == ({2, 3}, {4}, {1})
     assert live.texts(pair) == (None, None)
-    with pytest.raises(NotInWindow, match="not in the top-k any more"):
+    with pytest.raises(NotInWindow, match="no longer in the top-k"):
         live.explain(Pair(1.0, 8, 9, 1, 1, 2))
     assert live.skyband() == []  # one pair, and k = 3
 

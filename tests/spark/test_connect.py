@@ -167,7 +167,7 @@ def test_over_connect(server: dict[str, str]) -> None:
 
     assert answers["rejected"] == [0, 3, 4]
     (message,) = answers["warned"]
-    assert message.startswith("3 rows cannot be used")
+    assert message.startswith("3 rows are unusable")
     assert answers["no rows"] == []
 
     stays: dict[Any, int] = {}

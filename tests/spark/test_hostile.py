@@ -83,7 +83,7 @@ def test_history(spark: SparkSession, tmp_path: Path, kind: str, slices: int | N
     case = Case(kind, texts=False, size=40)
     write(tmp_path / "in", case.files)
     sets = as_given(spark.read.parquet(str(tmp_path / "in")), kind)
-    with pytest.warns(UserWarning, match=f"^{len(case.bad)} rows cannot be used"):
+    with pytest.warns(UserWarning, match=f"^{len(case.bad)} rows are unusable"):
         stays = topk_history(sets, 4, case.options["window"], **COLUMNS, slices=slices)
     found = [tuple(row.values()) for row in stays.toArrow().to_pylist()]
     assert sorted(found, key=repr) == stays_of(case.records, **case.options)

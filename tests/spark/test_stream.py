@@ -134,7 +134,7 @@ def test_two_streams_integers_and_strings(spark: SparkSession, tmp_path: Path) -
         changes="memory", available_now=True
     )
     assert handle.await_termination(60)
-    with pytest.warns(UserWarning, match="rows cannot be used"):
+    with pytest.warns(UserWarning, match="rows are unusable"):
         expected = history_of(spark, spark.read.parquet(str(tmp_path / "in")), 3, 10, "overlap", **options, min_similarity=2)
     found = list(handle.changes())
     assert stays_of(found) == expected
@@ -338,7 +338,7 @@ def test_an_output_belongs_to_one_stream(spark: SparkSession, tmp_path: Path) ->
         ({"changes": tmp_path / "changes"}, "belongs to another stream"),
         ({"late": folder(tmp_path / "changes")}, "for late belongs to another stream"),
         ({"changes": tmp_path / "new", "late": tmp_path / "new"}, "changes and late, go to the same folder"),
-        ({"changes": tmp_path / "in"}, "files of somebody else, such as '000.json'"),
+        ({"changes": tmp_path / "in"}, "foreign files, such as '000.json'"),
     ):
         with pytest.raises(InvalidArgument, match=message):
             start("second", **outputs)
@@ -386,12 +386,12 @@ def test_refused(spark: SparkSession, tmp_path: Path) -> None:
         (InvalidArgument, "'base' has no change feed", lambda: topk_stream(sets, 1, "1 h", algorithm="base")),
         (InvalidArgument, "duration or an integer, not None", lambda: topk_stream(sets, 1, None)),
         (InvalidData, "no column 'name' for id", lambda: topk_stream(sets, 1, "1 h", id="name")),
-        (InvalidData, "'text' has type string; tokens are an array", lambda: topk_stream(sets, 1, "1 h", tokens="text")),
+        (InvalidData, "'text' has type string; tokens must be arrays", lambda: topk_stream(sets, 1, "1 h", tokens="text")),
         (InvalidData, "'text' has type string.*timestamps", lambda: topk_stream(sets, 1, "1 h", time="text")),
         (InvalidData, "'time' has type timestamp; an id is", lambda: topk_stream(sets, 1, "1 h", id="time")),
         (InvalidType, "lateness must be a duration.*not 7", lambda: topk_stream(sets, 1, "1 h", lateness=7)),
         (InvalidArgument, "0 at least", lambda: topk_stream(sets, 1, "1 h", lateness=-dt.timedelta(1))),
-        (InvalidArgument, "exclude each other", lambda: topk_stream(sets, 1, "1 h").start(trigger="1 s", available_now=True)),
+        (InvalidArgument, "mutually exclusive", lambda: topk_stream(sets, 1, "1 h").start(trigger="1 s", available_now=True)),
         (InvalidType, "changes must be a function.*not 5", lambda: topk_stream(sets, 1, "1 h").start(changes=5)),
         (InvalidArgument, "names no topic", lambda: topk_stream(sets, 1, "1 h").start(changes="kafka://topic")),
     ]:

@@ -25,7 +25,7 @@ NO_SIDES = np.empty(0, np.int8)
 
 @dataclass(frozen=True, slots=True)
 class Stats:
-    """Figures of a join.
+    """Metrics of a join.
 
     Attributes
     ----------
@@ -95,14 +95,14 @@ class TopKJoin:
     similarity
         ``"jaccard"``, ``"cosine"``, ``"dice"``, ``"overlap"``, ``"hamming"`` or a :class:`swoop.Similarity`.
     two_streams
-        Join a left with a right stream: only pairs of one set of each count.
+        Join a left with a right side: only pairs across the two count.
     min_similarity
         Pairs below this similarity do not count.
     track_changes
         Keep a feed of all changes of the top-k for :meth:`changes`.
     algorithm
         ``"swoop"``. The others are for comparisons and give the same results: ``"swoop-minimal"`` with the paper's minimal
-        stock, without a floor; the paper's competitors ``"base"``, ``"scase"`` and ``"static"``; and its ablations
+        stock, without a floor; the paper's baselines ``"base"``, ``"scase"`` and ``"static"``; and its ablations
         ``"swoop-noindex"``, ``"swoop-noincrement"`` and ``"swoop-noopt"``. Only the first two have a change feed.
 
     Notes
@@ -212,10 +212,10 @@ class TopKJoin:
             A collection of ``str``, ``bytes`` or ``int`` tokens. Repeated tokens count once; the string ``"1"`` and the integer
             1 are different tokens. An empty set is legal and forms no pair.
         time
-            A datetime or an integer, as the window demands, not before that of the last set. With :func:`swoop.last` and in an
+            A datetime or an integer, as the window requires, not before that of the last set. With :func:`swoop.last` and in an
             unbounded window it may be left out.
         id
-            How results call the set; by default its arrival number.
+            The name of the set in results; by default its arrival number.
         stream
             ``"left"`` or ``"right"`` in a two-stream join.
         """
@@ -349,7 +349,7 @@ class TopKJoin:
             self._finish()
 
     def advance(self, time: Time) -> None:
-        """Move the time on without an arrival: what has ended by then is gone.
+        """Advance the time without an arrival: pairs that have ended by then are gone.
 
         A window of the last n sets does not move with time, so there only the time is checked.
         """
@@ -386,7 +386,7 @@ class TopKJoin:
             return self._feed.changes(self._clock, self.similarity, self.two_streams)
 
     def skyband(self) -> list[SkybandStep]:
-        """How similar a new pair must be to matter, over the time to come: the paper's lower bound, as stairs.
+        """How similar a new pair must be to matter, by its end time: the paper's lower bound, in steps.
 
         Each step holds from the end of the one before it (the first: from now) until its own. Where fewer than k of the pairs
         known now are left, the engine's floor is the bound; with ``algorithm="swoop-minimal"`` there is none. O(n log k) with n
@@ -416,13 +416,13 @@ class TopKJoin:
             self._finish()
             for arrival, name in zip(pair.arrivals, (pair.newer, pair.older), strict=True):
                 if not self._engine.oldest <= arrival < self._engine.arrivals:
-                    raise NotInWindow(f"set {name!r} is not in the window any more, so its tokens are gone")
+                    raise NotInWindow(f"set {name!r} is no longer in the window, so its tokens are gone")
             newer, older = (frozenset(self._engine.tokens_of(arrival).to_list()) for arrival in pair.arrivals)
         return Explanation(pair, newer & older, newer - older, older - newer)
 
     @property
     def stats(self) -> Stats:
-        """Figures of the join so far."""
+        """Metrics of the join so far."""
         engine = self._engine
         with self._lock:
             self._finish()

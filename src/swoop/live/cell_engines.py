@@ -114,8 +114,8 @@ class CellEngines:
         found = self._merge.explain(pair)
         if found is None:
             raise NotInWindow(
-                f"the pair of {pair.newer!r} and {pair.older!r} is not in the top-k any more; with cells, only what is "
-                "there now can be explained"
+                f"the pair of {pair.newer!r} and {pair.older!r} is no longer in the top-k; with cells, only pairs that are "
+                "in it now can be explained"
             )
         return found
 

@@ -192,7 +192,7 @@ class Checkpoint:
         left = [f"{name}/" for name in ("states", "chunks", "late", "rejected") if self._folder.inner(name).names()]
         if left or QUERY in self._folder.names():
             raise InvalidFile(
-                f"{PARAMETERS} is gone from the checkpoint {self.path!r}, which has {', '.join(left) or QUERY}: what it was "
+                f"{PARAMETERS} is missing in the checkpoint {self.path!r}, which has {', '.join(left) or QUERY}: what it was "
                 "made with is not known any more. Restore the file from a copy, or begin with a new checkpoint"
             )
         if self._query() or self._spark.inner("offsets").names() or self._spark.inner("commits").names():

@@ -125,7 +125,7 @@ class Lease:
             if found.get("pid") == os.getpid():
                 return found.get("lease") in _mine
             return found.get("started") is not None and _started(found["pid"]) == found["started"]
-        log.warning("looks for %.0f s whether %s still uses the checkpoint %s", PATIENCE, _who(found), self._folder.path)
+        log.warning("waiting %.0f s to see whether %s still uses the checkpoint %s", PATIENCE, _who(found), self._folder.path)
         until = time.monotonic() + PATIENCE
         while time.monotonic() < until:
             time.sleep(BEAT / 5)

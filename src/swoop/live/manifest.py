@@ -124,7 +124,7 @@ def folder(
     2592000.0
     """
     if not isinstance(path, str | os.PathLike):
-        raise InvalidType(f"a folder for results is a path, not {path!r}")
+        raise InvalidType(f"a folder for results must be a path, not {path!r}")
     waits, kept = _seconds(final_after, "final_after"), _seconds(retention, "retention")
     return FolderSettings(os.fspath(path), find_size(target_size), waits, kept)
 
@@ -146,12 +146,12 @@ def find_size(given: int | str) -> int:
     found = _SIZE.fullmatch(str(given).strip()) if isinstance(given, int | str) else None
     size = int(float(found[1]) * 1024 ** " kmgt".index(found[2].lower() or " ")) if found else 0
     if size <= 0:
-        raise InvalidArgument(f"cannot read the size {given!r}; write for example '128 MB' or a number of bytes")
+        raise InvalidArgument(f"cannot parse the size {given!r}; write for example '128 MB' or a number of bytes")
     return size
 
 
 def result_files(path: str | os.PathLike[str]) -> list[str]:
-    """The files that hold all results of an output folder as of now, each row once.
+    """The files that hold all current results of an output folder, each row once.
 
     Listing the folder gives the final files only. These are also those that the stream has written since, so that nothing is
     missing; they can be read for ten minutes at least, whatever the stream does meanwhile.

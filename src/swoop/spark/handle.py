@@ -1,4 +1,4 @@
-"""A live join that runs: what can be asked of it, and how it ends."""
+"""The handle of a running stream: its results, and how it ends."""
 
 from __future__ import annotations
 
@@ -27,7 +27,7 @@ TENDING = 1.0  # seconds between two looks at results that wait to be final
 
 
 class StreamHandle:
-    """A live join that runs.
+    """A running stream.
 
     Attributes
     ----------
@@ -103,7 +103,7 @@ class StreamHandle:
                 files.settle(step, force)
 
     def _follow_clock(self, silence: float) -> None:
-        """Let time move on whenever no rows have come for so many seconds."""
+        """Advance time whenever no rows have arrived for so many seconds."""
         while not self._halted.wait(silence / 10):
             if not self._turn.acquire(blocking=False):  # a batch is being done
                 continue
@@ -168,35 +168,35 @@ class StreamHandle:
         return self._live.explain(pair)
 
     def texts(self, pair: Pair) -> tuple[str | None, str | None]:
-        """The texts of the newer and of the older set, if ``topk_stream`` was given ``text``; None where they are gone."""
+        """The texts of the newer and of the older set, if ``topk_stream`` was given ``text``; None if they are gone."""
         return self._live.texts(pair)
 
     def skyband(self) -> list[SkybandStep]:
-        """How similar a new pair must be to matter, over the time to come; see :meth:`swoop.TopKJoin.skyband`."""
+        """How similar a new pair must be to matter, by its end time; see :meth:`swoop.TopKJoin.skyband`."""
         return self._live.skyband()
 
     @property
     def stats(self) -> StreamStats:
-        """Figures after the last batch."""
+        """Metrics after the last batch."""
         return self._live.stats
 
     @property
     def is_active(self) -> bool:
-        """Whether the stream runs."""
+        """Whether the stream is running."""
         return not self._over.is_set()
 
     @property
     def failure(self) -> BaseException | None:
-        """What made the stream fail, if something did."""
+        """The error that ended the stream, if there was one."""
         return None if self._stopped else self._failure
 
     @property
     def metrics_port(self) -> int | None:
-        """The port at which figures for Prometheus are served."""
+        """The port on which metrics for Prometheus are served."""
         return None if self._server is None else int(self._server.server_port)
 
     def metrics(self) -> str:
-        """The figures in the text format of Prometheus."""
+        """The metrics in the text format of Prometheus."""
         return self._metrics.text()
 
     def stop(self) -> None:
@@ -206,7 +206,7 @@ class StreamHandle:
         self._over.wait()
 
     def await_termination(self, timeout: float | None = None) -> bool:
-        """Wait until the stream is over, at most ``timeout`` seconds; whether it is. Raises what made it fail."""
+        """Wait for the end of the stream, at most ``timeout`` seconds. Returns whether it has ended; raises its failure."""
         if timeout is not None and timeout < 0:
             raise InvalidType(f"timeout must be a number of seconds, not {timeout!r}")
         over = self._over.wait(timeout)

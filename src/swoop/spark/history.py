@@ -57,20 +57,20 @@ def topk_history(
     Parameters
     ----------
     sets
-        One row per set: an id, a time (timestamp or integer, as the window demands) and an array of tokens. Rows that cannot
-        be used are left out with a warning that counts them; :func:`rejected` gives them.
+        One row per set: an id, a time (timestamp or integer, as the window requires) and an array of tokens. Unusable rows are
+        left out with a warning that counts them; :func:`rejected` returns them.
     k, window, similarity, min_similarity
         As for :class:`swoop.TopKJoin`. The window is a duration or an integer.
     id, time, tokens, stream
-        Names of the columns. With ``stream``, a column of ``"left"`` and ``"right"``, only left-right pairs count.
+        Names of the columns. ``stream`` names one with ``"left"`` and ``"right"``; then only pairs across the sides count.
     slices
-        Into how many slices time is cut; by default chosen from the data and the cores.
+        The number of slices that time is cut into; by default chosen from the data and the cores.
 
     Returns
     -------
     DataFrame
-        ``newer``, ``older`` (ids), ``similarity``, ``overlap``, ``enter``, ``leave``: one row per stay of positive length. The
-        history ends at the time of its last row; whoever is still there has ``leave`` null.
+        ``newer``, ``older`` (ids), ``similarity``, ``overlap``, ``enter``, ``leave``: one row per stay of positive duration.
+        The history ends at the time of its last row; pairs that are still in the top-k then have a null ``leave``.
     """
     if sets.isStreaming:
         raise InvalidArgument("sets is a stream, and a history has an end; make it with spark.read, or use topk_stream")
@@ -129,7 +129,7 @@ def topk_history(
 def rejected(
     sets: DataFrame, *, id: str = "id", time: str = "time", tokens: str = "tokens", stream: str | None = None
 ) -> DataFrame:
-    """The rows that :func:`topk_history` cannot use, with two more columns: ``reason``, and ``row``, the whole row in JSON.
+    """The rows that :func:`topk_history` cannot use, with two more columns: ``reason``, and ``row``, the whole row as JSON.
 
     These are rows with a null id, time, set or token, a time out of range, a set of too many tokens, a stream that is neither
     left nor right, or an id or token that is not UTF-8. Whatever they hold, they can be collected: strings that are not UTF-8
@@ -156,7 +156,7 @@ def _collectable(sets: DataFrame, name: str) -> Column:
 
 
 def at_least_once(stays: DataFrame) -> DataFrame:
-    """The pairs that are in the top-k of any window: each once, with its first entry and its number of stays."""
+    """The pairs that were in the top-k at any time: each once, with its first entry and its number of stays."""
     return stays.groupBy("newer", "older", "similarity", "overlap").agg(
         F.min("enter").alias("first_enter"), F.count("*").alias("stays")
     )
@@ -268,7 +268,7 @@ def _replay(spec: JoinSpec, cuts: list[int], ids: T.StructType) -> Callable[...,
 
 
 def _join_segments(segments: DataFrame) -> DataFrame:
-    """Put together the segments of a stay that was cut: one ends where the next begins."""
+    """Join the segments of a stay that was cut at a slice boundary."""
     in_order = Window.partitionBy(*PAIR).orderBy("enter")
     begins = F.coalesce((F.lag("leave").over(in_order) != F.col("enter")).cast("int"), F.lit(1))
     numbered = segments.withColumn("begins", begins)

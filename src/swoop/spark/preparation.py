@@ -61,7 +61,7 @@ def _runs(parts: Column, n: int, between: str) -> Column:
 
 
 def words(*columns: ColumnOrName, stop_words: Iterable[str] = (), keep_urls: bool = True) -> Column:
-    """The different words of one or more columns of text, in lower case, in the order of their first appearance.
+    """The distinct words of one or more columns of text, in lower case, in the order of their first appearance.
 
     Words are runs of letters and digits of any script. An address of the web is one word, unless ``keep_urls`` is False: then
     it is split like everything else. Where all columns are null, or a text is not UTF-8, so is the result.
@@ -82,14 +82,14 @@ def _word_list(columns: tuple[ColumnOrName, ...], keep_urls: bool) -> Column:
 
 
 def word_ngrams(*columns: ColumnOrName, n: int = 2, keep_urls: bool = True) -> Column:
-    """The different runs of n words, joined by spaces. A text with fewer words is one token."""
+    """The distinct runs of n words, joined by spaces. A text with fewer words is one token."""
     if n < 1:
         raise InvalidArgument(f"n must be at least 1, not {n}")
     return _where_readable(columns, _runs(_word_list(columns, keep_urls), n, " "))
 
 
 def char_ngrams(*columns: ColumnOrName, n: int = 3) -> Column:
-    """The different runs of n characters, in lower case, with runs of white space as one space. A shorter text is one token."""
+    """The distinct runs of n characters, in lower case, with white space collapsed. A shorter text is one token."""
     if n < 1:
         raise InvalidArgument(f"n must be at least 1, not {n}")
     text = F.trim(F.regexp_replace(F.lower(_text(columns)), r"\s+", " "))
@@ -97,7 +97,7 @@ def char_ngrams(*columns: ColumnOrName, n: int = 3) -> Column:
 
 
 def transitions(events: DataFrame, case: str, activity: str, time: str) -> DataFrame:
-    """One set per case of an event log: its pairs of subsequent activities; its time is that of the last activity.
+    """One set per case of an event log: its pairs of consecutive activities; its time is that of the last activity.
 
     The columns are ``id`` (the case), ``time`` and ``tokens``. A case with one activity is an empty set.
     """

@@ -29,13 +29,13 @@ class Names:
             if sets.columns.count(name) != 1:
                 there = ", ".join(map(repr, sets.columns))
                 wrong = "there is no column" if name not in sets.columns else "there is more than one column"
-                raise InvalidData(f"{wrong} {name!r} for {argument}; there is {there}. Name it with {argument}=...")
+                raise InvalidData(f"{wrong} {name!r} for {argument}; columns: {there}. Name it with {argument}=...")
         found = sets.schema[self.tokens].dataType
         if not isinstance(found, T.ArrayType) or not isinstance(
             found.elementType, T.StringType | T.BinaryType | T.IntegralType
         ):
             raise InvalidData(
-                f"column {self.tokens!r} has type {found.simpleString()}; tokens are an array of strings, binaries or integers"
+                f"column {self.tokens!r} has type {found.simpleString()}; tokens must be arrays of strings, bytes or integers"
             )
 
     def _given(self) -> list[tuple[str, str]]:
@@ -61,7 +61,7 @@ def find_spark_window(window: object) -> WindowSpec:
     found = find_window(window)
     if found.kind not in ("duration", "integer"):
         raise InvalidArgument(
-            f"on Spark a window is a duration or an integer, not {window!r}; for other windows use swoop.TopKJoin"
+            f"on Spark, a window must be a duration or an integer, not {window!r}; for other windows use swoop.TopKJoin"
         )
     return found
 
@@ -78,7 +78,7 @@ def time_kind(sets: DataFrame, time: str, window: WindowSpec | None = None) -> T
         return "integer"
     wanted = " or ".join(["timestamps"] * durations + ["integers"] * integers)
     hint = "; swoop.spark.timestamps makes them from texts and numbers" if durations else ""
-    raise InvalidData(f"column {time!r} has type {found.simpleString()}, but here times are {wanted}{hint}")
+    raise InvalidData(f"column {time!r} has type {found.simpleString()}, but times must be {wanted} here{hint}")
 
 
 def _epoch() -> Column:

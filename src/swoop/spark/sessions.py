@@ -1,4 +1,4 @@
-"""A Spark session that is set up well for Swoop."""
+"""Spark sessions with good settings for Swoop."""
 
 from __future__ import annotations
 
@@ -29,7 +29,7 @@ _SETTINGS = {
 
 
 def session(master: str | None = None, *, name: str = "swoop", memory: str = "2g", **settings: Any) -> SparkSession:
-    """The active Spark session, or a new one that is set up well.
+    """The active Spark session, or a new one with good settings.
 
     Parameters
     ----------

@@ -73,28 +73,28 @@ def topk_stream(
     ----------
     sets
         A streaming DataFrame with one row per set: an id (integer, string or binary), a time (timestamp or integer, as the
-        window demands) and an array of tokens. Rows that cannot be used go to the rejected output.
+        window requires) and an array of tokens. Unusable rows go to the rejected output.
     k, window, similarity, min_similarity
         As for :class:`swoop.TopKJoin`. The window is a duration or an integer.
     id, time, tokens, stream
-        Names of the columns. With ``stream``, a column of ``"left"`` and ``"right"``, only left-right pairs count.
+        Names of the columns. ``stream`` names one with ``"left"`` and ``"right"``; then only pairs across the sides count.
     text
-        A column to show to people: it is kept with the window, and :meth:`StreamHandle.texts` gives it for a pair.
+        A column to show to people: it is stored with the window, and :meth:`StreamHandle.texts` returns it for a pair.
     lateness
-        Allowed lateness, in the time of the rows: they enter in the order of time and id once a row has come that
-        is later by this much. Rows that come still later go to the late output.
+        Allowed lateness, in the time of the rows: they enter in the order of time and id once a row has arrived
+        that is later by this much. Rows that arrive after that go to the late output.
     max_ahead
         How far a row may be ahead of the latest row so far, such as ``"1 hour"``. Rows further in the future are rejected, so
-        that one wrong clock does not make every row after it late. It should be longer than the stream is ever silent; see
-        docs/spark.md for what happens after a longer silence. None: every row is believed.
+        that one wrong clock does not make every row after it late. It should be longer than any silence of the
+        stream; see docs/spark.md for what happens after a longer one. None: every row is accepted.
     cells
-        1: one engine, in the driver. 3, 6, 10, ...: the sets are in g groups, and each of the g(g+1)/2 pairs of groups has an
-        engine on the cluster. The results are the same; see docs/scaling.md for when this pays. ``"auto"`` chooses from
-        ``rate`` and the memory of the machines.
+        1: one engine, in the driver. 3, 6, 10, ...: the sets are divided into g groups, and each of the g(g+1)/2 pairs of
+        groups has an engine on the cluster. The results are the same; see docs/scaling.md for when this pays off. ``"auto"``
+        chooses from ``rate`` and the memory of the machines.
     rate
-        How many sets per second (with an integer window: per unit of time) are expected. Only for ``cells="auto"``.
+        The expected number of sets per second (with an integer window: per unit of time). Only for ``cells="auto"``.
     algorithm
-        ``"swoop"``, or ``"swoop-minimal"``: slower, but it knows the paper's whole skyband, for the live page and
+        ``"swoop"``, or ``"swoop-minimal"``, which is slower but has the paper's whole skyband, for the live page and
         :meth:`StreamHandle.skyband`. The results are the same.
 
     Examples
@@ -114,7 +114,7 @@ def topk_stream(
     names.check(sets)
     ids = sets.schema[id].dataType
     if not isinstance(ids, T.StringType | T.BinaryType | T.IntegralType):
-        raise InvalidData(f"column {id!r} has type {ids.simpleString()}; an id is an integer, a string or a binary: cast it")
+        raise InvalidData(f"column {id!r} has type {ids.simpleString()}; ids must be integers, strings or binaries: cast it")
     length = find_spark_window(window)
     grid = Grid.of(_chosen(sets.sparkSession, length, rate) if cells == "auto" else cells)
     spec = StreamSpec(
@@ -197,29 +197,29 @@ class TopKStream:
         changes, late, rejected
             Where changes of the top-k, late rows and rejected rows go: a function of the results and the number of their batch,
             a folder for Parquet files (its path, or :func:`swoop.spark.folder` with settings), ``"kafka://host:port/topic"``,
-            ``"memory"`` (for :meth:`StreamHandle.changes`), or several of these in a list. By default late and rejected rows go
+            ``"memory"`` (for :meth:`StreamHandle.changes`), or a list of several of these. By default late and rejected rows go
             to the folders ``swoop/late`` and ``swoop/rejected`` of the checkpoint. A folder belongs to one output of one
             stream; that of another one is refused.
         trigger
-            How often a batch is made, such as ``"500 milliseconds"``; by default as soon as the last one is done.
+            The interval between batches, such as ``"500 milliseconds"``; by default the next starts when the last is done.
         available_now
-            Take what is there, let also the rows enter that are held back, and stop.
+            Process the available data, let the waiting rows enter as well, and stop.
         flush
-            Whether the rows that are held back enter when ``available_now`` has taken everything. With False they wait for the
-            next run, so that a run every hour gives the very changes of one that never stops.
+            Whether waiting rows enter when ``available_now`` has processed everything. With False they wait for the next run,
+            so an hourly run gives the same changes as one that never stops.
         idle
-            Without rows for so long, such as ``"30 seconds"``, time moves on by the clock of the driver: results expire, and
-            rows that wait enter. Rows that come after the silence may be late then. None: time moves on with rows only.
+            After this long without rows, such as ``"30 seconds"``, time advances by the clock of the driver: results expire,
+            and waiting rows enter. Rows that arrive after the silence may then be late. None: time advances only with rows.
         piece_rows
-            About so many rows of a batch are in the driver at a time; those of a larger batch wait on the disks of Spark. With
-            cells, rows do not come to the driver, and this is not used.
+            About how many rows of a batch are in the driver at a time; those of a larger batch wait on Spark's disks. Not used
+            with cells, whose rows do not pass through the driver.
         metrics_port
-            Serve figures for Prometheus at this port of the loopback interface; 0 chooses a free one.
+            Serve metrics for Prometheus on this port of the loopback interface; 0 picks a free one.
         name
-            What the query is called in Spark's own pages.
+            The name of the query in Spark's own pages.
         """
         if trigger is not None and available_now:
-            raise InvalidArgument(f"trigger={trigger!r} and available_now=True exclude each other; give one of them")
+            raise InvalidArgument(f"trigger={trigger!r} and available_now=True are mutually exclusive")
         if isinstance(piece_rows, bool) or not isinstance(piece_rows, int) or piece_rows < 1:
             raise InvalidArgument(f"piece_rows must be an integer of at least 1, not {piece_rows!r}")
         silence = self._silence(idle, available_now)
@@ -277,10 +277,10 @@ class TopKStream:
         if self._spec.cells > 1:
             raise InvalidArgument(f"idle={idle!r} is not possible with cells, which learn the time from rows; use cells=1")
         if available_now:
-            raise InvalidArgument(f"idle={idle!r} and available_now=True exclude each other; give one of them")
+            raise InvalidArgument(f"idle={idle!r} and available_now=True are mutually exclusive")
         silence = in_seconds(find_lateness(idle, self._spec.join.window, "idle"))
         if silence < 1:
-            raise InvalidArgument(f"idle must be a second at least, not {idle!r}")
+            raise InvalidArgument(f"idle must be at least one second, not {idle!r}")
         return silence
 
     def _fetched(self, frame: DataFrame, piece_rows: int) -> pa.Table | Backlog:
