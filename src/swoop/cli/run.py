@@ -17,7 +17,7 @@ from swoop.cli.render import Pairs, ShownPair, Side
 from swoop.cli.session import spark_session
 from swoop.cli.sets import InputOptions, infer_columns, prepare
 from swoop.errors import UnusableRows
-from swoop.similarity import check_min_similarity, find_similarity
+from swoop.spec import JoinSpec
 from swoop.times import find_window
 
 if TYPE_CHECKING:
@@ -40,8 +40,7 @@ class JoinOptions:
         """Refuse wrong values before Spark is started."""
         if self.k < 1:
             raise WrongUsage(f"-k must be at least 1, not {self.k}")
-        find_window(self.window)
-        check_min_similarity(find_similarity(self.similarity), self.min_similarity)
+        JoinSpec(self.k, self.window, self.similarity, min_similarity=self.min_similarity)
 
 
 @dataclass(frozen=True)
