@@ -17,10 +17,10 @@ import pyarrow as pa
 import pyarrow.compute as pc
 
 from swoop.errors import InvalidFile
-from swoop.live import chunks, pieces
+from swoop.live import pieces
 from swoop.live.ahead import believe, rejected_rows, split_ahead
 from swoop.live.base import Parameters, ordered, same_as_before
-from swoop.live.chunks import Chunk, Damaged, Store, add_rows, read_chunks, seal, unseal
+from swoop.live.chunks import SETS, Chunk, Damaged, Store, add_rows, read_chunks, seal, unseal
 from swoop.live.grid import Grid
 from swoop.live.live_join import expired_at, move_on
 from swoop.live.pieces import concatenated, drained, in_pieces, split, split_all
@@ -28,7 +28,6 @@ from swoop.times import Window
 
 SET = ("time", "id", "copy", "size", "stream", "text")  # who a set is, and what results say about it
 BY = ("id", "copy")  # what tells sets of the same time apart, and orders them
-NEEDED = (*chunks.NEEDED, "group", "size")
 TOLD = ("shared", "only_newer", "only_older")
 
 
@@ -135,7 +134,7 @@ class Cell:
         self._held: pa.Table | None = None
         self.state = state
         try:
-            entered, self._held = split_all(read_chunks(store, state.chunks, NEEDED), state.watermark)
+            entered, self._held = split_all(read_chunks(store, state.chunks, (*SETS, "group", "size")), state.watermark)
         except Damaged as error:
             raise InvalidFile(
                 f"the state of cell {number} is damaged: chunk {error.name}: {error.why}. Restore the checkpoint from a copy, "

@@ -17,6 +17,7 @@ from swoop.join.topk_join import TopKJoin
 from swoop.live.ahead import believe, rejected_rows, spans_of, split_ahead
 from swoop.live.base import Resuming, ordered
 from swoop.live.checkpoint import State
+from swoop.live.chunks import SETS
 from swoop.live.pieces import Backlog, concatenated, drained, in_pieces, split, split_all
 from swoop.results import Changes, Explanation, Pair, Step
 
@@ -52,7 +53,7 @@ class LiveJoin(Resuming):
 
     def _window(self, state: State) -> tuple[list[pa.Table], Any]:
         """The rows that had entered by this state, and those that waited."""
-        return split_all(self._checkpoint.read(state.chunks), state.watermark)
+        return split_all(self._checkpoint.read(state.chunks, SETS), state.watermark)
 
     # batches
 
