@@ -3,18 +3,29 @@ PYTHON ?= python3.11
 VENV := .venv
 BIN := $(VENV)/bin
 READY := $(VENV)/.ready
+SOAK ?= 5
 
-.PHONY: demo test soak large bench docs lint format clean
+.PHONY: demo test kernels needs soak large bench docs lint format clean
 
 demo: $(READY)
 	$(BIN)/swoop demo
 
-test: lint
-	$(BIN)/python -m pytest -n 2 --dist worksteal --cov --cov-report=term
+# Before the tests, at once: what they need, kernels for all of their processes, and what is found without running anything.
+test: $(READY)
+	$(MAKE) --no-print-directory --jobs=3 --output-sync=target needs kernels lint
+	$(BIN)/python -m pytest -n 2 --dist worksteal --durations=30 --cov --cov-report=term
 
-# Random trials against brute force, for as long as one likes; SOAK=--help for all there is.
-soak: $(READY)
-	$(BIN)/python -m tests.support.soak $(SOAK)
+kernels: $(READY)
+	$(BIN)/python -m tests.support.kernels
+
+# NEEDS=--leave leaves the machine as it is; what is missing then is told.
+needs: $(READY)
+	$(BIN)/python -m tests.support.setup $(NEEDS)
+
+# For SOAK minutes: properties with twenty times the examples, all faults many times, random trials against brute force.
+# TRIALS has more options of the trials: python -m tests.support.soak --help.
+soak: $(READY) needs kernels
+	$(BIN)/python -m tests.support.endurance --minutes $(SOAK) $(TRIALS)
 
 # Windows of more than 2 GiB; needs 8 GB of memory.
 large: $(READY)

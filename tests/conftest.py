@@ -1,11 +1,19 @@
+import functools
 import os
-from collections.abc import Iterator
+from collections.abc import Generator, Iterator
+from typing import Any
 
 import pytest
+from coverage import Coverage
 from hypothesis import HealthCheck, settings
 from pyspark.sql import SparkSession
 
-from swoop.spark import session
+# Java of tests lives for seconds: code that is compiled quickly is better than code that is compiled well.
+QUICK_JAVA = "-XX:TieredStopAtLevel=1 -XX:+UseSerialGC"
+for variable in ("SPARK_SUBMIT_OPTS", "SPARK_DAEMON_JAVA_OPTS"):
+    os.environ.setdefault(variable, QUICK_JAVA)
+
+from swoop.spark import session  # noqa: E402
 
 settings.register_profile("default", deadline=None, suppress_health_check=[HealthCheck.too_slow, HealthCheck.data_too_large])
 settings.register_profile("ci", settings.get_profile("default"), derandomize=True)
@@ -13,12 +21,75 @@ settings.load_profile("ci" if os.environ.get("CI") else "default")
 
 collect_ignore = [] if "SWOOP_LARGE" in os.environ else ["spark/test_large.py"]  # 8 GB: make large
 
-LONGEST = ("tests.test_exactness", "tests.spark.test_cluster", "tests.spark.test_kafka")
+LONGEST = (
+    "tests.spark.test_kafka",
+    "tests.spark.test_connect",
+    "tests.spark.test_burst",
+    "tests.test_trials",
+    "tests.test_exactness",
+    "tests.live.test_live_join",
+    "tests.paper.test_baselines",
+)
+WATCHED = 30  # examples of a property, by coverage
 
 
-def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
-    """The longest tests first, so that no worker is left with one of them in the end."""
-    items.sort(key=lambda item: getattr(item, "module", None) is None or item.module.__name__ not in LONGEST)
+def pytest_addoption(parser: pytest.Parser) -> None:
+    parser.addoption("--examples", type=int, default=1, help="how many times the usual number of examples properties get")
+    parser.addoption("--kills", type=int, default=1, help="how many times a process is killed at each of its moments")
+
+
+def pytest_collection_modifyitems(config: pytest.Config, items: list[pytest.Item]) -> None:
+    """Of two workers, one begins with what needs a Spark session, the other with the longest of the rest; then the short ones.
+
+    So one session does for most of a run, and no worker is left with a long test in the end.
+    """
+    spark = [item for item in items if "spark" in getattr(item, "fixturenames", ()) or "/test_docs.py" in item.nodeid]
+    longest = [item for item in items if item not in spark and _module(item) in LONGEST]
+    longest.sort(key=lambda item: LONGEST.index(_module(item)))
+    short = [item for item in items if item not in spark and item not in longest]
+    half = max(0, len(items) // 2 - len(spark))
+    items[:] = [*spark, *short[:half], *longest, *short[half:]]
+    if (times := config.getoption("--examples")) > 1:
+        tests = {getattr(item, "cls", None) or getattr(item, "obj", None) for item in items}  # once, not for each parameter
+        for test in tests:
+            _multiply(test, times)
+
+
+def _module(item: pytest.Item) -> str:
+    return getattr(getattr(item, "module", None), "__name__", "")
+
+
+def _multiply(test: Any, times: int) -> None:
+    """Give a property, or a state machine, more examples than it says itself."""
+    for name in ("_hypothesis_internal_use_settings", "settings"):  # the first is no public name; there is none
+        if isinstance(known := getattr(test, name, None), settings):
+            setattr(test, name, settings(known, max_examples=times * known.max_examples))
+
+
+@pytest.hookimpl(wrapper=True)
+def pytest_runtest_call(item: pytest.Item) -> Generator[None, Any, Any]:
+    """Coverage watches some examples of a property: the others show nothing new, and watched they take three times as long."""
+    found = getattr(getattr(item, "obj", None), "hypothesis", None)
+    coverage = Coverage.current()
+    if found is None or coverage is None:
+        return (yield)
+    inner, seen = found.inner_test, 0
+
+    @functools.wraps(inner)
+    def watched(*arguments: Any, **named: Any) -> Any:
+        nonlocal seen
+        seen += 1
+        if seen == WATCHED:
+            coverage.stop()
+        return inner(*arguments, **named)
+
+    found.inner_test = watched
+    try:
+        return (yield)
+    finally:
+        found.inner_test = inner
+        if seen >= WATCHED:
+            coverage.start()
 
 
 def pytest_terminal_summary(terminalreporter: pytest.TerminalReporter) -> None:

@@ -1,4 +1,7 @@
-"""Bad input gives a clear error, and a refused call changes nothing."""
+"""Bad input gives a clear error, and a refused call changes nothing.
+
+Tests of swoop.errors, swoop.join.ids, swoop.join.sets, swoop.spec.
+"""
 
 from __future__ import annotations
 
@@ -39,11 +42,11 @@ def refuses(join: swoop.TopKJoin, error: type[Exception], message: str, call: An
     ("time", "message"),
     [
         (1, "time goes backwards: 1 comes after 2; insert sets in the order"),
-        (None, "a time is needed"),
-        (math.nan, "a time is missing: nan"),
-        (pd.NaT, "a time is missing: NaT"),
-        (np.datetime64("NaT"), "a time is missing"),
-        (NOON, "the window is the integer 10, so times are integers"),
+        (None, "time is None, but a window of 10 needs times"),
+        (math.nan, "the time is missing: got nan"),
+        (pd.NaT, "the time is missing: got NaT"),
+        (np.datetime64("NaT"), "the time is missing"),
+        (NOON, "the window is the integer 10, so times must be integers"),
         (2.0, "a datetime or an integer, not 2.0 of type float"),
         ("3", "a datetime or an integer, not '3' of type str"),
         (True, "not True"),
@@ -59,7 +62,7 @@ def test_times(time: Any, message: str) -> None:
 @pytest.mark.parametrize(
     ("time", "message"),
     [
-        (5, "the window is a duration, so times are datetimes; got 5"),
+        (5, "the window is a duration, so times must be datetimes; got 5"),
         (NOON.replace(tzinfo=dt.UTC), "datetimes without a time zone so far, but now .* do not mix"),
         (NOON - dt.timedelta(microseconds=1), "time goes backwards"),
         (pd.Timestamp("2024-01-01 12:00:00.000000001"), "finer than a microsecond"),
@@ -94,10 +97,10 @@ def test_integers_then_datetimes_in_an_unbounded_window() -> None:
         ("0 s", InvalidArgument, "longer than 0"),
         (dt.timedelta(0), InvalidArgument, "longer than 0"),
         (dt.timedelta(-1), InvalidArgument, "longer than 0"),
-        ("", InvalidArgument, "cannot read the window ''"),
-        ("soon", InvalidArgument, "cannot read the window 'soon'; write for example '90 s'"),
+        ("", InvalidArgument, "cannot parse the window ''"),
+        ("soon", InvalidArgument, "cannot parse the window 'soon'; write for example '90 s'"),
         ("5 lightyears", InvalidArgument, "unknown unit 'lightyears'"),
-        ("-5 s", InvalidArgument, "cannot read the window"),
+        ("-5 s", InvalidArgument, "cannot parse the window"),
         ("0.1 us", InvalidArgument, "not a whole number of microseconds"),
         (2**62, InvalidArgument, "too long"),
         (1.5, InvalidType, "a window is a duration"),
@@ -182,7 +185,7 @@ def test_tokens(tokens: Any, error: type[Exception], message: str) -> None:
     refuses(
         join,
         InvalidData,
-        f"column 'tokens', row 1: .*{message.rstrip('$')}.*nothing of the bulk was inserted",
+        f"column 'tokens', row 1: .*{message.rstrip('$')}.*no rows were inserted",
         lambda: join.insert_many({"tokens": [["a"], tokens], "time": [3, 3]}),
     )
 
@@ -191,9 +194,9 @@ def test_a_set_that_is_too_large(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr("swoop.join.sets.MAX_SET_SIZE", 3)
     monkeypatch.setattr("swoop.join.columns.MAX_SET_SIZE", 3)
     join = filled()
-    refuses(join, InvalidArgument, "a set can have 3 tokens at most, not 4", lambda: join.insert([1, 2, 3, 4], 3))
+    refuses(join, InvalidArgument, "a set can have at most 3 tokens, not 4", lambda: join.insert([1, 2, 3, 4], 3))
     bulk = pa.table({"tokens": [["a"], ["a", "b", "c", "d"]], "time": [3, 3]})
-    refuses(join, InvalidData, "row 1: the set has 4 tokens, and 3 is the most", lambda: join.insert_many(bulk))
+    refuses(join, InvalidData, "row 1: the set has 4 tokens; the maximum is 3", lambda: join.insert_many(bulk))
 
 
 @pytest.mark.parametrize("identifier", [1.5, ("a", 1), True, object()])
@@ -218,7 +221,7 @@ def test_streams() -> None:
     for streams, message in (
         (["left", "up"], "row 1: the stream is 'up'"),
         (["left", None], "row 1: the stream is null"),
-        ([1, 2], "streams are 'left' or 'right'"),
+        ([1, 2], "the stream must be 'left' or 'right'"),
     ):
         bulk = {"tokens": [["a"], ["b"]], "time": [3, 3], "s": streams}
         refuses(two, InvalidData, message, lambda bulk=bulk: two.insert_many(bulk, stream="s"))  # type: ignore[misc]
@@ -252,7 +255,7 @@ def test_one_bad_row_refuses_the_bulk(column: str, row: int, value: Any, message
 def test_a_bad_row_in_arrow() -> None:
     join = filled()
     sets = [["a"]] * 600
-    for bad, message in ((None, "row 500: there is no set, but null"), ([None], "row 500: a token is null")):
+    for bad, message in ((None, "row 500: tokens is null"), ([None], "row 500: a token is null")):
         table = pa.table({"tokens": pa.array([*sets[:500], bad, *sets[501:]]), "time": BULK["time"]})
         refuses(join, InvalidData, message, lambda table=table: join.insert_many(table))  # type: ignore[misc]
         part = pa.table({"tokens": pa.array([["x"]] * 7 + sets[:500] + [bad]), "time": [1] * 7 + BULK["time"][:501]})
@@ -262,20 +265,20 @@ def test_a_bad_row_in_arrow() -> None:
 @pytest.mark.parametrize(
     ("data", "options", "message"),
     [
-        ({"words": [["a"]], "time": [3]}, {}, "no column 'tokens' for tokens; there is 'words', 'time'. Name it with tokens="),
-        ({"tokens": [["a"]]}, {}, "no column 'time' for time; there is 'tokens'"),
-        ({}, {}, "there is no column at all"),
+        ({"words": [["a"]], "time": [3]}, {}, "no column 'tokens' for tokens; columns: 'words', 'time'. Name it with tokens="),
+        ({"tokens": [["a"]]}, {}, "no column 'time' for time; columns: 'tokens'"),
+        ({}, {}, "columns: none"),
         ({"tokens": [["a"]], "time": [3]}, {"id": "key"}, "no column 'key' for id"),
-        ({"tokens": pa.array(["a"]), "time": [3]}, {}, "column 'tokens' has type string; the tokens of a set are a list"),
-        ({"tokens": pa.array([[1.5]]), "time": [3]}, {}, "tokens of type double; tokens are strings"),
+        ({"tokens": pa.array(["a"]), "time": [3]}, {}, "column 'tokens' has type string; tokens must be lists"),
+        ({"tokens": pa.array([[1.5]]), "time": [3]}, {}, "tokens of type double; tokens must be strings"),
         ({"tokens": pa.array([[2**63]], pa.list_(pa.uint64())), "time": [3]}, {}, "do not fit into 64 bits"),
-        ({"tokens": [["a"]], "time": ["3"]}, {}, "column 'time' has type string; times are timestamps or integers"),
+        ({"tokens": [["a"]], "time": ["3"]}, {}, "column 'time' has type string; times must be timestamps or integers"),
         ({"tokens": [["a"]], "time": [3.0]}, {}, "column 'time' has type double"),
         ({"tokens": [["a"]], "time": [math.nan]}, {}, "row 0: the time is missing"),
-        ({"tokens": [["a"]], "time": [NOON]}, {}, "so times are integers"),
+        ({"tokens": [["a"]], "time": [NOON]}, {}, "so times must be integers"),
         ({"tokens": [["a"]], "time": pa.array([2**63], pa.uint64())}, {}, "out of range"),
         ({"tokens": [["a"]], "time": [3, 4]}, {}, "columns differ in length: 'tokens' has 1 rows, 'time' has 2 rows"),
-        ({"tokens": [["a"]], "time": [3], "i": [1.5]}, {"id": "i"}, "column 'i' has type double; ids are integers"),
+        ({"tokens": [["a"]], "time": [3], "i": [1.5]}, {"id": "i"}, "column 'i' has type double; ids must be integers"),
         ({"tokens": [["a"]], "time": [3], "i": [[], 1]}, {"id": "i"}, "column 'i' cannot be read as ids"),
     ],
 )
@@ -292,7 +295,7 @@ def test_times_finer_than_a_microsecond_in_a_column() -> None:
 
 def test_what_is_not_a_table() -> None:
     join = filled()
-    refuses(join, InvalidType, "a bulk is an Arrow table", lambda: join.insert_many([(["a"], 3)]))
+    refuses(join, InvalidType, "a batch must be an Arrow table", lambda: join.insert_many([(["a"], 3)]))
     frame = pd.DataFrame({"tokens": [["a"], [object()]], "time": [3, 3]})
     refuses(join, InvalidData, "cannot be read as an Arrow table", lambda: join.insert_many(frame))
     refuses(join, InvalidData, "no column 'tokens'", lambda: join.insert_many(pl.DataFrame({"a": [1]})))
@@ -307,7 +310,7 @@ def test_asking_for_what_is_not_there() -> None:
     with pytest.raises(IndexError, match=re.escape("index 1 of 1 results")):
         _ = join.topk()[1]
     join.advance(100)
-    with pytest.raises(NotInWindow, match="set 1 is not in the window any more"):
+    with pytest.raises(NotInWindow, match="set 1 is no longer in the window"):
         join.explain(pair)
     with pytest.raises(InvalidArgument, match="track_changes=True"):
         swoop.TopKJoin().changes()

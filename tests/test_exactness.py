@@ -1,4 +1,8 @@
-"""The judge: every way to run gives the ordered result of brute force, at every moment."""
+"""The judge: every way to run gives the ordered result of brute force, at every moment.
+
+Tests of swoop.engine.arrival, swoop.engine.candidates, swoop.engine.check, swoop.engine.engine, swoop.engine.feed,
+swoop.engine.index, swoop.engine.sorting, swoop.engine.stock, swoop.engine.window, swoop.join.topk_join.
+"""
 
 from __future__ import annotations
 
@@ -6,6 +10,7 @@ import tempfile
 from pathlib import Path
 from typing import Any
 
+import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 from hypothesis.stateful import RuleBasedStateMachine, initialize, precondition, rule
@@ -15,16 +20,18 @@ from swoop import oracle
 from swoop.engine.thresholds import use
 from swoop.oracle import Record
 from tests.support.histories import SIMILARITIES, TOKEN_TYPES, History, histories, insert, limits, replay, thresholds, windows
+from tests.support.judge import Judge
 
 
 @settings(max_examples=600)
 @given(histories())
 def test_same_as_brute_force_after_every_arrival(history: History) -> None:
     """With every invariant of the engine checked after each step."""
-    join = history.join()
-    for arrived, record in enumerate(history.records, 1):
+    join, judge = history.join(), Judge(**history.options)
+    for record in history.records:
         insert(join, [record])
-        assert list(join.topk()) == oracle.topk(history.records[:arrived], **history.options)
+        judge.add(record)
+        assert list(join.topk()) == judge.topk()
         join._check()
 
 
@@ -32,20 +39,22 @@ def test_same_as_brute_force_after_every_arrival(history: History) -> None:
 @given(histories(), st.integers(0, 50))
 def test_bulks_and_reads_at_any_moment(history: History, later: int) -> None:
     """Looked at only now and then, so that pairs wait to be settled, and expire while they wait."""
-    join = history.join()
+    join, judge = history.join(), Judge(**history.options)
     arrived = 0
     for number, step in enumerate(history.steps):
         part = history.records[arrived : arrived + step]
         if part:
             insert(join, part)
+            judge.add_all(part)
         arrived += len(part)
         if number % 3 == 2:
-            assert list(join.topk()) == oracle.topk(history.records[:arrived], **history.options)
+            assert list(join.topk()) == judge.topk()
             join._check()
-    if history.records and not isinstance(history.options["window"], swoop.times.Window):
+    if history.records and not isinstance(history.options["window"], swoop.times.WindowSpec):
         now = history.records[-1].time + later
         join.advance(now)
-        assert list(join.topk()) == oracle.topk(history.records, **history.options, now=now)
+        judge.advance(now)
+        assert list(join.topk()) == judge.topk()
         join._check()
 
 
@@ -53,7 +62,7 @@ def test_bulks_and_reads_at_any_moment(history: History, later: int) -> None:
 @given(histories(), st.integers(0, 50))
 def test_change_feed(history: History, later: int) -> None:
     """Equal to brute force, change by change; and replayed from nothing it yields the top-k at every moment."""
-    join = history.join(track_changes=True)
+    join, judge = history.join(track_changes=True), Judge(**history.options)
     feed: list[Any] = []
     arrived = 0
     for step in history.steps:
@@ -61,16 +70,18 @@ def test_change_feed(history: History, later: int) -> None:
         if not part:
             break
         insert(join, part)
+        judge.add_all(part)
         arrived += len(part)
         feed.extend(join.changes())
+        assert feed == judge.changes
         assert replay(feed) == set(join.topk())
         join._check()
-    assert feed == oracle.changes(history.records, **history.options)
-    if history.records and not isinstance(history.options["window"], swoop.times.Window):
+    if history.records and not isinstance(history.options["window"], swoop.times.WindowSpec):
         now = history.records[-1].time + later
         join.advance(now)
+        judge.advance(now)
         feed.extend(join.changes())
-        assert feed == oracle.changes(history.records, **history.options, now=now)
+        assert feed == judge.changes
         assert replay(feed) == set(join.topk())
 
 
@@ -84,7 +95,7 @@ def test_stock_is_the_minimal_stock(history: History) -> None:
 
 
 class AnyActions(RuleBasedStateMachine):
-    """Insertions, bulks, time, saving and loading in any order; the oracle is asked after each."""
+    """Insertions, bulks, time, saving and loading in any order; the judge is asked after each."""
 
     @initialize(
         data=st.data(), similarity=st.sampled_from(SIMILARITIES), two_streams=st.booleans(), k=st.sampled_from([1, 2, 4, 50])
@@ -101,6 +112,7 @@ class AnyActions(RuleBasedStateMachine):
         self.limits = data.draw(limits(200))
         with use(self.limits):
             self.join = swoop.TopKJoin(**self.options, track_changes=True, algorithm=algorithm)
+        self.judge = Judge(**self.options)
         self.token_type = data.draw(TOKEN_TYPES)
         self.records: list[Record] = []
         self.now = 0
@@ -117,7 +129,8 @@ class AnyActions(RuleBasedStateMachine):
     def insert_one(self, data: st.DataObject) -> None:
         self.records.append(self.record(data))
         insert(self.join, self.records[-1:])
-        self.judge()
+        self.judge.add(self.records[-1])
+        self.compare()
 
     @rule(data=st.data(), size=st.integers(2, 6))
     def insert_bulk(self, data: st.DataObject, size: int) -> None:
@@ -127,14 +140,16 @@ class AnyActions(RuleBasedStateMachine):
             part = [Record(record.tokens, record.time, None, record.stream) for record in part]
         self.records += part
         insert(self.join, part)
-        self.judge()
+        self.judge.add_all(part)
+        self.compare()
 
     @precondition(lambda self: self.records)
     @rule(step=st.sampled_from([0, 1, 5, 40]))
     def advance(self, step: int) -> None:
         self.now += step
         self.join.advance(self.now)
-        self.judge()
+        self.judge.advance(self.now)
+        self.compare()
 
     @rule()
     def save_and_load(self) -> None:
@@ -148,20 +163,20 @@ class AnyActions(RuleBasedStateMachine):
         assert (before.sets, before.window_size, before.pre_candidates) == (after.sets, after.window_size, after.pre_candidates)
         if self.join.algorithm == "swoop-minimal":  # a floor, and the stock above it, depend on what was before the window
             assert before.stock_size == after.stock_size
-        self.judge()
+        self.compare()
 
     @rule()
     def shrink(self) -> None:
         self.join._engine.shrink()
-        self.judge()
+        self.compare()
 
-    def judge(self) -> None:
-        now = self.now if self.records else None
-        assert list(self.join.topk()) == oracle.topk(self.records, **self.options, now=now)
+    def compare(self) -> None:
+        assert list(self.join.topk()) == self.judge.topk()
         self.feed.extend(self.join.changes())
-        assert self.feed == oracle.changes(self.records, **self.options, now=now)
+        assert self.feed == self.judge.changes
         self.join._check()
 
 
 TestAnyActions = AnyActions.TestCase
+TestAnyActions.pytestmark = [pytest.mark.no_cover]  # the properties show coverage as much, in less time
 TestAnyActions.settings = settings(max_examples=150, stateful_step_count=15)

@@ -13,7 +13,8 @@ import swoop
 from swoop.errors import InvalidType
 
 
-def test_readers_beside_a_writer() -> None:
+@pytest.mark.no_cover
+def test_readers_beside_a_writer(request: pytest.FixtureRequest) -> None:
     """Whatever a reader sees is a top-k in order, of the moment between two arrivals."""
     join = swoop.TopKJoin(k=20, window=swoop.last(300), track_changes=True)
     done = threading.Event()
@@ -32,7 +33,7 @@ def test_readers_beside_a_writer() -> None:
     readers = [threading.Thread(target=read) for _ in range(2)]
     for reader in readers:
         reader.start()
-    for number in range(3000):
+    for number in range(1000 * request.config.getoption("--examples")):
         join.insert([number % 7, number % 11, number % 13, number], id=f"set {number}")
         if number % 10 == 0:
             join.insert_many({"tokens": [[number % 5, number % 3]] * 20}, time=None)

@@ -33,7 +33,7 @@ VIENNA = dt.timezone(dt.timedelta(hours=1))
     ],
 )
 def test_durations(window: Any, seconds: float) -> None:
-    assert find_window(window).length == round(seconds * 1e6)
+    assert find_window(window).duration == round(seconds * 1e6)
 
 
 def test_windows_are_shown_as_they_are_meant() -> None:

@@ -1,4 +1,7 @@
-"""Rare paths made common: whatever the engine does seldom, whoever looks at it when, every change is that of brute force."""
+"""Rare paths made common: whatever the engine does seldom, whoever looks at it when, every change is that of brute force.
+
+Tests of swoop.engine.thresholds.
+"""
 
 from __future__ import annotations
 
@@ -14,6 +17,8 @@ from tests.support.faults import Fault, failing_allocations, interrupted_lines
 from tests.support.live_trials import in_cells, live, sliced
 from tests.support.rare import PATHS, report
 from tests.support.trials import WAYS, Trial, run, run_interrupted
+
+pytestmark = pytest.mark.no_cover  # thousands of times the same lines
 
 
 def test_every_way_gives_every_change(record_property: Any) -> None:

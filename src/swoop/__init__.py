@@ -19,7 +19,7 @@ if TYPE_CHECKING:
     from swoop import oracle
     from swoop.join.topk_join import Stats, TopKJoin
     from swoop.join.warmup import warmup
-    from swoop.results import Change, Changes, Explanation, Pair, Step, TopK
+    from swoop.results import Change, Changes, Explanation, Pair, SkybandStep, TopK
     from swoop.similarity import Similarity
     from swoop.text.functions import char_ngrams, word_ngrams, words
 
@@ -35,7 +35,7 @@ _HOMES = {
     "Pair": "swoop.results",
     "Similarity": "swoop.similarity",
     "Stats": "swoop.join.topk_join",
-    "Step": "swoop.results",
+    "SkybandStep": "swoop.results",
     "TopK": "swoop.results",
     "TopKJoin": "swoop.join.topk_join",
     "char_ngrams": "swoop.text.functions",
@@ -50,8 +50,8 @@ __all__ = [
     "Explanation",
     "Pair",
     "Similarity",
+    "SkybandStep",
     "Stats",
-    "Step",
     "SwoopError",
     "TopK",
     "TopKJoin",

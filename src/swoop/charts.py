@@ -1,7 +1,7 @@
 """Charts of results, for notebooks and reports. They need altair, which is imported at first use.
 
-Everything a caller has named, ids and tokens, is data of the chart and never a part of its specification. A ``<`` is shown as
-``‹``, so that a page which a chart is written into cannot take a text for markup.
+Ids and tokens are data of the chart and never part of its specification. A ``<`` is shown as ``‹``, so that text cannot become
+markup in a page that embeds a chart.
 """
 
 from __future__ import annotations
@@ -11,12 +11,13 @@ from collections.abc import Iterable, Sequence
 from typing import TYPE_CHECKING, Any, Protocol
 
 from swoop.errors import InvalidArgument
+from swoop.stays import stays_of
 from swoop.times import EPOCH, EPOCH_UTC, Time
 
 if TYPE_CHECKING:
     import altair
 
-    from swoop.results import Change, Explanation, Pair, Step
+    from swoop.results import Change, Explanation, Pair, SkybandStep
 
     Chart = altair.Chart | altair.LayerChart
 
@@ -43,7 +44,7 @@ CLOCK = {
     "minutes": "%H:%M",
     "seconds": "%H:%M:%S",
     "milliseconds": "%S.%L",
-}  # how times are written, by the finest unit that a mark of the axis needs
+}  # format of times, by the finest unit that a tick of the axis needs
 
 
 def _altair() -> Any:
@@ -55,7 +56,7 @@ def _altair() -> Any:
 
 
 def topk(pairs: Sequence[Pair], most: int = 50) -> Chart:
-    """One bar per pair, as long as the pair is similar, in the order given; of the first ``most`` pairs.
+    """One bar per pair, its length the similarity, for the first ``most`` pairs in the given order.
 
     Examples
     --------
@@ -88,36 +89,33 @@ def topk(pairs: Sequence[Pair], most: int = 50) -> Chart:
     return _finished(alt, bars + labels + values, len(rows), title)
 
 
-def changes(found: Sequence[Change], most: int = 30) -> Chart:
-    """Who was in the top-k when: one bar per stay, coloured by how it ended.
+def changes(feed: Sequence[Change], most: int = 30) -> Chart:
+    """Which pairs were in the top-k when: one bar per stay, coloured by how it ended.
 
-    Pairs that were there before the first change of ``found`` begin with it, and those that stay end with the last.
+    Stays that began before the first change of ``feed`` are drawn from there, and those that have not ended up to the last.
 
     Parameters
     ----------
-    found
-        What :meth:`swoop.TopKJoin.changes` gave.
+    feed
+        The result of :meth:`swoop.TopKJoin.changes`.
     most
-        Of how many pairs; if there are more, those that stayed longest are shown.
+        The maximum number of pairs; those with the longest stays are shown.
     """
-    stays: list[dict[str, Any]] = []
-    there: dict[Any, dict[str, Any]] = {}
-    for change in found:
-        pair = change.pair
-        key = (pair.newer, pair.older, pair.arrivals)
-        if change.kind == "enter":
-            there[key] = {**_of_pair(pair), "enter": change.time, "leave": None, "outcome": "still there"}
-            stays.append(there[key])
-            continue
-        if key not in there:
-            there[key] = {**_of_pair(pair), "enter": found[0].time}
-            stays.append(there[key])
-        there.pop(key).update(leave=change.time, outcome=change.kind)
-    return _timeline(stays, most, max((change.time for change in found), default=None))
+    stays = [
+        {
+            "key": stay.key,
+            **{name: getattr(stay.pair, name) for name in ("newer", "older", "similarity", "overlap")},
+            "enter": feed[0].time if stay.enter is None else stay.enter,
+            "leave": stay.leave,
+            "outcome": stay.how or "still there",
+        }
+        for stay in stays_of(feed)
+    ]
+    return _timeline(stays, most, max((change.time for change in feed), default=None))
 
 
 def timeline(stays: Iterable[Any], most: int = 30) -> Chart:
-    """Who was in the top-k when, from the rows of :func:`swoop.spark.topk_history`.
+    """Which pairs were in the top-k when, from the rows of :func:`swoop.spark.topk_history`.
 
     Parameters
     ----------
@@ -125,7 +123,7 @@ def timeline(stays: Iterable[Any], most: int = 30) -> Chart:
         Rows or dicts with ``newer``, ``older``, ``similarity``, ``overlap``, ``enter`` and ``leave``, such as
         ``topk_history(...).collect()``.
     most
-        Of how many pairs; if there are more, those that stayed longest are shown.
+        The maximum number of pairs; those with the longest stays are shown.
 
     Examples
     --------
@@ -134,7 +132,7 @@ def timeline(stays: Iterable[Any], most: int = 30) -> Chart:
     >>> charts.timeline([row, {**row, "newer": 3, "enter": 20, "leave": 30}]).to_dict()["height"]
     40
     """
-    found = [
+    rows = [
         {
             **{name: row[name] for name in ("newer", "older", "similarity", "overlap", "enter", "leave")},
             "key": (row["newer"], row["older"]),
@@ -142,8 +140,8 @@ def timeline(stays: Iterable[Any], most: int = 30) -> Chart:
         }
         for row in stays
     ]
-    times = [time for row in found for time in (row["enter"], row["leave"]) if time is not None]
-    return _timeline(found, most, max(times, default=None))
+    times = [time for row in rows for time in (row["enter"], row["leave"]) if time is not None]
+    return _timeline(rows, most, max(times, default=None))
 
 
 def _timeline(stays: list[dict[str, Any]], most: int, last: Time | None) -> Chart:
@@ -153,8 +151,8 @@ def _timeline(stays: list[dict[str, Any]], most: int, last: Time | None) -> Char
     axis = _TimeAxis(stay["enter"] for stay in stays)
     lasting: dict[Any, Any] = {}
     for stay in stays:
-        stay["length"] = axis.number(stay["leave"] if stay["leave"] is not None else last) - axis.number(stay["enter"])
-        lasting[stay["key"]] = lasting.get(stay["key"], 0) + stay["length"]
+        stay["duration"] = axis.number(stay["leave"] if stay["leave"] is not None else last) - axis.number(stay["enter"])
+        lasting[stay["key"]] = lasting.get(stay["key"], 0) + stay["duration"]
     shown = sorted(lasting, key=lambda key: -lasting[key])[:most]
     order = {key: number for number, key in enumerate(key for key in lasting if key in set(shown))}
     rows = [
@@ -162,7 +160,7 @@ def _timeline(stays: list[dict[str, Any]], most: int, last: Time | None) -> Char
             "row": order[stay["key"]],
             "label": _pair_label(stay["newer"], stay["older"], 26),
             "enter": axis.number(stay["enter"]),
-            "leave": axis.number(stay["enter"]) + stay["length"],
+            "leave": axis.number(stay["enter"]) + stay["duration"],
             "entered": _shown(stay["enter"]),
             "left": "" if stay["leave"] is None else _shown(stay["leave"]),
             "outcome": stay["outcome"],
@@ -186,24 +184,24 @@ def _timeline(stays: list[dict[str, Any]], most: int, last: Time | None) -> Char
             x2="leave:Q",
             y=y,
             color=colour,
-            stroke=alt.Stroke("outcome:N", scale=colour["scale"], legend=None),  # stays of no length are seen too
+            stroke=alt.Stroke("outcome:N", scale=colour["scale"], legend=None),  # so that stays of no duration are visible
             tooltip=_tooltip(alt, "newer", "older", "similarity", "overlap", "entered", "left", "outcome"),
         )
     )
     names = {row["row"]: row["label"] for row in rows}
     labels = _row_labels(alt, names, y, 330)
-    title = f"{len(order)} of {len(lasting)} pairs: those that stayed longest" if len(order) < len(lasting) else ""
+    title = f"{len(order)} of {len(lasting)} pairs: those with the longest stays" if len(order) < len(lasting) else ""
     return _finished(alt, bars + labels, len(order), title, row=20)
 
 
-def explanation(found: Explanation, most: int = 100) -> Chart:
-    """The tokens of both sets side by side: first those they share, then those that only one of them has; at most ``most``."""
+def explanation(explained: Explanation, most: int = 100) -> Chart:
+    """The tokens of both sets side by side, at most ``most``: first the shared ones, then those that only one set has."""
     alt = _altair()
-    newer, older = ("newer: " + _label(found.pair.newer, 30), "older: " + _label(found.pair.older, 30))
+    newer, older = ("newer: " + _label(explained.pair.newer, 30), "older: " + _label(explained.pair.older, 30))
     if newer == older:
         older += " "
     sides = {"shared": (newer, older), "only newer": (newer,), "only older": (older,)}
-    tokens = [(kind, token) for kind, found_tokens in found._in_order() for token in found_tokens]
+    tokens = [(kind, token) for kind, tokens in explained._in_order() for token in tokens]
     shown = tokens[:most]
     rows = [
         {"row": row, "token": _label(token, 300), "kind": kind, "set": side}
@@ -233,21 +231,20 @@ class HasSkyband(Protocol):
     """A join, or the handle of a live one."""
 
     def topk(self) -> Sequence[Pair]: ...
-    def skyband(self) -> list[Step]: ...
+    def skyband(self) -> list[SkybandStep]: ...
 
 
 def skyband(join: HasSkyband, now: Time | None = None) -> Chart:
-    """How similar a new pair must be to matter, over the time to come, and the pairs of the top-k at their ends.
+    """How similar a new pair must be to matter, by its end time, and the pairs of the top-k at their end times.
 
-    A new pair whose end and similarity lie under the stairs can never be in the top-k: at least k pairs that are as similar
-    outlive it.
+    A new pair below the steps can never enter the top-k: at least k pairs are as similar and outlast it.
 
     Parameters
     ----------
     join
         A :class:`swoop.TopKJoin`, or the handle of a live one.
     now
-        Where the chart begins; by default at the latest start of a pair of the top-k.
+        Where the chart begins; by default the latest start of a pair in the top-k.
 
     Examples
     --------
@@ -262,7 +259,7 @@ def skyband(join: HasSkyband, now: Time | None = None) -> Chart:
     alt = _altair()
     pairs, steps = join.topk(), join.skyband()
     if any(pair.end is None for pair in pairs):
-        raise InvalidArgument("in an unbounded window pairs never end, so the skyband is one line without stairs")
+        raise InvalidArgument("in an unbounded window pairs never end, so the skyband has no steps to draw")
     begin = now if now is not None else max((pair.start for pair in pairs), default=None)
     axis = _TimeAxis([] if begin is None else [begin])
     low, high = _extent([*(pair.similarity for pair in pairs), *(step.similarity for step in steps)])
@@ -287,7 +284,7 @@ def skyband(join: HasSkyband, now: Time | None = None) -> Chart:
 
 
 class _TimeAxis:
-    """Points in time as numbers, and the axis that shows them as what they were: integers, or dates in their own zone."""
+    """Times as numbers, and an axis that shows them as integers, or as dates in their own time zone."""
 
     def __init__(self, times: Iterable[Time]) -> None:
         self.dates = isinstance(next(iter(times), 0), dt.datetime)
@@ -303,16 +300,6 @@ class _TimeAxis:
         return alt.X(f"{field}:{'T' if self.dates else 'Q'}", title=title, scale=scale, axis=alt.Axis(**axis))
 
 
-def _of_pair(pair: Pair) -> dict[str, Any]:
-    return {
-        "key": (pair.newer, pair.older, pair.arrivals),
-        "newer": pair.newer,
-        "older": pair.older,
-        "similarity": pair.similarity,
-        "overlap": pair.overlap,
-    }
-
-
 def _facts(pair: Pair) -> dict[str, Any]:
     return {
         "newer": _plain(pair.newer),
@@ -325,7 +312,7 @@ def _facts(pair: Pair) -> dict[str, Any]:
 
 
 def _plain(value: Any) -> Any:
-    """Numbers as they are, everything else as harmless text."""
+    """Numbers unchanged, everything else as harmless text."""
     return value if isinstance(value, int | float) else _label(value, 300)
 
 
@@ -343,7 +330,7 @@ def _shown(time: Time) -> str:
 
 
 def _extent(similarities: Sequence[float]) -> tuple[float, float]:
-    """The part of the axis that is shown: 0 to 1 where it fits; below 0, for hamming, a bit beyond the least similar."""
+    """The range of the axis: 0 to 1 where that fits; for hamming, with values below 0, a little beyond the least similar."""
     least, greatest = min(similarities, default=0.0), max(similarities, default=1.0)
     low = 0.0 if least >= 0 else least - max(1.0, (greatest - least) / 4)
     return low, 1.0 if least >= 0 and greatest <= 1 else max(greatest, 0.0)
@@ -362,7 +349,7 @@ def _data(alt: Any, rows: list[dict[str, Any]]) -> Any:
 
 
 def _row_labels(alt: Any, labels: dict[int, str], y: Any, limit: int) -> Any:
-    """Names left of the rows. Not labels of an axis, where equal names would be one row."""
+    """Names left of the rows. As labels of an axis, equal names would become one row."""
     names = _data(alt, [{"row": row, "label": label} for row, label in labels.items()])
     return names.mark_text(align="right", color=INK, limit=limit).encode(x=alt.value(-8), y=y, text="label:N")
 

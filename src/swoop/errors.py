@@ -1,26 +1,26 @@
-"""The errors that Swoop raises. Each message says what was wrong, what was given and what to do."""
+"""The errors that Swoop raises. Each message says what was wrong, what was given, and what to do about it."""
 
 from __future__ import annotations
 
 
 class SwoopError(Exception):
-    """Base of all errors of this package."""
+    """Base class of all errors that Swoop raises."""
 
 
 class InvalidArgument(SwoopError, ValueError):
-    """An argument has a value that cannot be used."""
+    """The value of an argument is not allowed."""
 
 
 class InvalidType(SwoopError, TypeError):
-    """An argument is of the wrong type."""
+    """The type of an argument is not allowed."""
 
 
 class InvalidTime(InvalidArgument):
-    """A time that is missing, goes backwards, or does not go with the times or the window given before."""
+    """A time is missing, goes backwards, or does not match the window or the times so far."""
 
 
 class InvalidData(InvalidArgument):
-    """A column or a row of a bulk cannot be used; nothing of the bulk was inserted."""
+    """A column or a row of a batch cannot be used; no rows were inserted."""
 
 
 class IllBehavedSimilarity(InvalidArgument):
@@ -28,19 +28,29 @@ class IllBehavedSimilarity(InvalidArgument):
 
 
 class NotInWindow(SwoopError, LookupError):
-    """A set was asked for that is not in the window (any more)."""
+    """The set asked for is not, or no longer, in the window."""
 
 
 class InvalidFile(SwoopError, ValueError):
-    """A saved join is truncated, damaged, made by a newer version, or not a saved join at all."""
+    """A file is truncated, damaged, written by a newer version, or not of the expected kind."""
 
 
 class CapacityExceeded(SwoopError, MemoryError):
     """The window holds more than the engine can address."""
 
 
+class UnusableRows(UserWarning):
+    """``count`` rows of a history are unusable and left out."""
+
+    def __init__(self, count: int) -> None:
+        super().__init__(
+            f"{count} rows are unusable and left out; swoop.spark.rejected(sets, ...) returns them with the reasons"
+        )
+        self.count = count
+
+
 class InternalError(SwoopError, RuntimeError):
-    """Something that must not happen has happened inside Swoop: a defect, which is better reported than passed on."""
+    """Swoop has detected a defect of its own, and stops rather than give a wrong result."""
 
     def __init__(self, what: str) -> None:
-        super().__init__(f"{what}. This is a defect of Swoop, not of your data: please report it, with the stream if you can")
+        super().__init__(f"{what}. This is a defect in Swoop, not in your data: please report it, with the stream if you can")

@@ -1,7 +1,7 @@
 """Brute force, for anyone who wants to check Swoop: every pair, exact fractions, plain Python.
 
-Nothing here shares code with the engine but the names of the similarities. It is slow, quadratic in the number of records, and
-short enough to be read and believed. The definitions of the result are those of the documentation:
+It shares no code with the engine except the names of the similarities. It is slow, quadratic in the number of records, and
+short enough to be read and trusted. Results are defined as in the documentation:
 
 - a set with time t is valid while ``now - window < t <= now``;
 - a pair counts from the time of its newer set until before the time of its older set plus the window;
@@ -24,7 +24,7 @@ from swoop.times import Clock, Time, find_window
 
 @dataclass(frozen=True)
 class Record:
-    """A set of the stream. ``id`` None: its arrival number. ``stream``: in a two-stream join."""
+    """A set of the stream. ``id`` None: its arrival number. ``stream``: its side in a two-stream join."""
 
     tokens: Iterable[Token]
     time: Time | None = None
@@ -65,19 +65,19 @@ def _candidates(
 ) -> tuple[list[_Candidate], Clock, list[int]]:
     """All pairs that ever count, with their start and end in ticks; the clock; and the ticks of each arrival."""
     measure = find_similarity(similarity)
-    length = find_window(window)
-    clock = Clock(length)
+    spec = find_window(window)
+    clock = Clock(spec)
     ticks: list[int] = []
-    for number, record in enumerate(records):
+    for arrival, record in enumerate(records):
         kind, tick = clock.read(record.time)
         clock.moved(kind, tick)
-        ticks.append(number if length.kind == "count" or kind == "none" else tick)
+        ticks.append(arrival if spec.kind == "count" or kind == "none" else tick)
     sets = [_distinct(record.tokens) for record in records]
-    found = []
+    candidates = []
     for i, newer in enumerate(records):
         for j, older in enumerate(records[:i]):
             overlap = len(sets[i] & sets[j])
-            end = ticks[j] + length.length if length.length else math.inf
+            end = ticks[j] + spec.duration if spec.duration else math.inf
             if overlap == 0 or end <= ticks[i] or (two_streams and newer.stream == older.stream):
                 continue
             value = measure(len(sets[i]), len(sets[j]), overlap)
@@ -94,9 +94,9 @@ def _candidates(
                 (i, j),
             )
             order = (-rank(measure, len(sets[i]), len(sets[j]), overlap), -end, i, j)
-            found.append(_Candidate(order, ticks[i], end, pair))
-    found.sort(key=lambda candidate: candidate.order)
-    return found, clock, ticks
+            candidates.append(_Candidate(order, ticks[i], end, pair))
+    candidates.sort(key=lambda candidate: candidate.order)
+    return candidates, clock, ticks
 
 
 def _distinct(tokens: Iterable[Token]) -> frozenset[tuple[type, Token]]:
@@ -121,9 +121,9 @@ def topk(
     >>> topk([Record("abc", 1), Record("abd", 2)], k=2, window=10, now=11)
     []
     """
-    found, clock, ticks = _candidates(records, window, similarity, two_streams, min_similarity)
+    candidates, clock, ticks = _candidates(records, window, similarity, two_streams, min_similarity)
     at = _now(clock, ticks, now)
-    return [c.pair for c in found if c.start <= at < c.end][:k]
+    return [c.pair for c in candidates if c.start <= at < c.end][:k]
 
 
 def _now(clock: Clock, ticks: list[int], now: Time | None) -> int:
@@ -142,14 +142,14 @@ def stock(
     two_streams: bool = False,
     min_similarity: float | None = None,
 ) -> list[Pair]:
-    """The minimal stock: the pairs that fewer than k others dominate, that is, precede and do not end before.
+    """The minimal stock: the pairs dominated by fewer than k others. A pair dominates what it precedes and outlasts.
 
     >>> [pair.arrivals for pair in stock([Record("abc", 1), Record("abd", 2), Record("ab", 3)], k=1, window=10)]
     [(2, 1)]
     """
-    found, clock, ticks = _candidates(records, window, similarity, two_streams, min_similarity)
+    candidates, clock, ticks = _candidates(records, window, similarity, two_streams, min_similarity)
     at = _now(clock, ticks, now)
-    valid = [c for c in found if c.start <= at < c.end]
+    valid = [c for c in candidates if c.start <= at < c.end]
     return [c.pair for place, c in enumerate(valid) if sum(other.end >= c.end for other in valid[:place]) < k]
 
 
@@ -172,23 +172,23 @@ def changes(
     3 enter 2 1
     12 expired 2 1
     """
-    found, clock, ticks = _candidates(records, window, similarity, two_streams, min_similarity)
+    candidates, clock, ticks = _candidates(records, window, similarity, two_streams, min_similarity)
     until = _now(clock, ticks, now)
-    ends = sorted({int(c.end) for c in found if c.end <= until})
+    ends = sorted({int(c.end) for c in candidates if c.end <= until})
     feed: list[Change] = []
     current: list[_Candidate] = []
     for arrival, tick in [*enumerate(ticks), (len(ticks), until)]:
         while ends and ends[0] <= tick:
             end = ends.pop(0)
-            current = _step(feed, clock, current, _valid(found, k, arrival, end), end, "expired")
+            current = _step(feed, clock, current, _valid(candidates, k, arrival, end), end, "expired")
         if arrival < len(ticks):
-            current = _step(feed, clock, current, _valid(found, k, arrival + 1, tick), tick, "outranked")
+            current = _step(feed, clock, current, _valid(candidates, k, arrival + 1, tick), tick, "outranked")
     return feed
 
 
-def _valid(found: list[_Candidate], k: int, arrivals: int, at: int) -> list[_Candidate]:
-    """The top-k at a time, when so many sets have arrived."""
-    return [c for c in found if c.pair.arrivals is not None and c.pair.arrivals[0] < arrivals and at < c.end][:k]
+def _valid(candidates: list[_Candidate], k: int, arrivals: int, at: int) -> list[_Candidate]:
+    """The top-k at a time, after the given number of arrivals."""
+    return [c for c in candidates if c.pair.arrivals is not None and c.pair.arrivals[0] < arrivals and at < c.end][:k]
 
 
 def _step(

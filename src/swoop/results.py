@@ -51,17 +51,17 @@ class Pair:
 
     @property
     def left(self) -> Id:
-        """The id of the set of the left stream, in a two-stream join."""
+        """The id of the set on the left side, in a two-stream join."""
         return self.newer if self._newer_stream() == "left" else self.older
 
     @property
     def right(self) -> Id:
-        """The id of the set of the right stream, in a two-stream join."""
+        """The id of the set on the right side, in a two-stream join."""
         return self.newer if self._newer_stream() == "right" else self.older
 
     def _newer_stream(self) -> Stream:
         if self.newer_stream is None:
-            raise InvalidArgument("left and right are known in a two-stream join only; use newer and older")
+            raise InvalidArgument("left and right are only known in a two-stream join; use newer and older")
         return self.newer_stream
 
 
@@ -75,8 +75,8 @@ class Change:
 
 
 @dataclass(frozen=True, slots=True)
-class Step:
-    """A step of the skyband: until a time (None: for ever), a new pair matters only if it is more similar than this."""
+class SkybandStep:
+    """A step of the skyband: up to a time (None: forever), a new pair matters only if it is more similar than this."""
 
     until: Time | None
     similarity: float
@@ -116,7 +116,7 @@ Item = TypeVar("Item", Pair, Change)
 
 
 class Results(Sequence[Item], Generic[Item]):
-    """A sequence of results. Its items are made when they are looked at; ``to_...`` give the whole as a data frame."""
+    """A sequence of results. Its items are made on access; ``to_...`` give all of it as a data frame."""
 
     def __init__(self, size: int, make: Callable[[int], Item], columns: Callable[[], dict[str, Any]]) -> None:
         self._size = size
@@ -202,7 +202,7 @@ class TopK(Results[Pair]):
     """The most similar pairs, in the total order: similarity and end time descending, then newer and older ascending."""
 
     def chart(self, most: int = 50) -> altair.Chart | altair.LayerChart:
-        """One bar per pair, as long as the pair is similar; of the first ``most`` pairs. Needs altair."""
+        """One bar per pair, its length the similarity, for the first ``most`` pairs. Needs altair."""
         from swoop import charts
 
         return charts.topk(self, most)
@@ -212,12 +212,12 @@ class Changes(Results[Change]):
     """Changes of the top-k, in the order in which they happened."""
 
     def chart(self, most: int = 30) -> altair.Chart | altair.LayerChart:
-        """Who was in the top-k when: one bar per stay. Needs altair.
+        """Which pairs were in the top-k when: one bar per stay. Needs altair.
 
         Parameters
         ----------
         most
-            Of how many pairs; if there are more, those that stayed longest are shown.
+            The maximum number of pairs; those with the longest stays are shown.
         """
         from swoop import charts
 
@@ -225,7 +225,7 @@ class Changes(Results[Change]):
 
 
 class _Markup(str):
-    """HTML that this module has made, unlike everything else, which is text."""
+    """HTML made by this module; everything else is text."""
 
     __slots__ = ()
 

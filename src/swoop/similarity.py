@@ -1,6 +1,6 @@
 """Set similarities: functions of the two set sizes and the overlap (paper, section 4).
 
-The built-in ones are named by strings. A user-defined one is a :class:`Similarity` made from a Python function.
+Built-in similarities are named by strings. A user-defined one is a :class:`Similarity` made from a Python function.
 """
 
 from __future__ import annotations
@@ -18,7 +18,7 @@ from swoop.errors import IllBehavedSimilarity, InvalidArgument, InvalidType
 Function = Callable[[int, int, int], float]
 
 JACCARD, COSINE, DICE, OVERLAP, HAMMING, USER = range(6)
-LARGEST = 1e300  # similarity that can be asked for
+LARGEST = 1e300  # absolute value of min_similarity
 
 
 class Similarity:
@@ -27,16 +27,16 @@ class Similarity:
     Parameters
     ----------
     function
-        A function of ``(len_r, len_s, overlap)`` that Numba can compile, made of numbers and the functions of ``math``.
+        A function of ``(len_r, len_s, overlap)`` that Numba can compile: arithmetic and functions from ``math``.
     name
-        How it is called in messages and saved joins; by default the function's name.
+        Its name in messages and saved joins; by default the function's name.
 
     Raises
     ------
     IllBehavedSimilarity
         If the function is not well-behaved. The algorithm is exact only for functions that are symmetric, zero for
         disjoint sets, do not fall with a growing overlap, do not fall when a subset grows, and do not rise when the other
-        set grows at the same overlap. The message shows where the function breaks this.
+        set grows at the same overlap. The message shows a counterexample.
 
     Examples
     --------
@@ -79,25 +79,25 @@ class Similarity:
             return cfunc("float64(int64, int64, int64)", error_model="numpy")(self.function)
         except (NumbaError, TypeError, ValueError) as error:
             raise InvalidArgument(
-                f"similarity {self.name!r} cannot be compiled; use numbers and the functions of math only. "
+                f"similarity {self.name!r} cannot be compiled; use only arithmetic and functions from math. "
                 f"Numba says: {str(error).strip().splitlines()[0]}"
             ) from error
 
     @property
     def address(self) -> int:
-        """Where the compiled function is, for the engine. The similarity must outlive its use."""
+        """The address of the compiled function, for the engine. The similarity must outlive its use."""
         return int(self._compiled.address)
 
     def compiled(self, len_r: int, len_s: int, overlap: int) -> float:
-        """What the compiled function gives."""
+        """The value of the compiled function."""
         return float(self._compiled.ctypes(len_r, len_s, overlap))
 
     def rank(self, len_r: int, len_s: int, overlap: int) -> Fraction | float:
-        """A number that ranks exactly: where two pairs differ, it does. Sets have fewer than 2**25 tokens."""
+        """A number that ranks pairs exactly, for sets of fewer than 2**25 tokens."""
         return self(len_r, len_s, overlap)
 
     def shown(self, key: float) -> float:
-        """The similarity that belongs to a ranking key."""
+        """The similarity for a ranking key."""
         return key
 
     def largest_key_below(self, similarity: float) -> float:
@@ -117,7 +117,7 @@ class _BuiltIn(Similarity):
 
 
 class _Cosine(_BuiltIn):
-    """Ranked by its square, which is a fraction: doubles do not tell all of them apart."""
+    """Ranked by its square, a fraction, because doubles cannot tell all cosines apart."""
 
     def rank(self, len_r: int, len_s: int, overlap: int) -> Fraction | float:
         return Fraction(overlap * overlap, len_r * len_s)
@@ -146,7 +146,7 @@ BUILT_IN: dict[str, Similarity] = {
 
 
 def find_similarity(similarity: str | Similarity) -> Similarity:
-    """The similarity of the given name, or the given one."""
+    """The similarity with this name, or the given one."""
     if isinstance(similarity, Similarity):
         return similarity
     if not isinstance(similarity, str):
@@ -159,13 +159,13 @@ def find_similarity(similarity: str | Similarity) -> Similarity:
 
 
 def check_min_similarity(similarity: Similarity, value: float | None) -> float | None:
-    """The given ``min_similarity`` as a number, if it makes sense."""
+    """The given ``min_similarity`` as a number, checked against the similarity."""
     if value is None:
         return None
     if isinstance(value, bool) or not isinstance(value, int | float) or value != value:
         raise InvalidType(f"min_similarity must be a number or None, not {value!r}")
     if abs(value) > LARGEST:
-        raise InvalidArgument(f"min_similarity must be a similarity, {LARGEST:g} at most in size, not {value!r:.60}")
+        raise InvalidArgument(f"min_similarity must be between -{LARGEST:g} and {LARGEST:g}, not {value!r:.60}")
     if similarity.kind in (JACCARD, COSINE, DICE) and not 0 <= value <= 1:
         raise InvalidArgument(f"min_similarity must be from 0 to 1 for {similarity.name}, not {value!r}")
     if similarity.kind == HAMMING and value > 0:
@@ -181,10 +181,10 @@ def _triples() -> Iterator[tuple[int, int, int]]:
         for s in range(1, 17):
             for o in range(min(r, s) + 1):
                 yield r, s, o
-    chance = random.Random(1)
+    rng = random.Random(1)
     for _ in range(300):
-        r, s = chance.randint(1, 10 ** chance.randint(1, 5)), chance.randint(1, 10 ** chance.randint(1, 5))
-        yield r, s, chance.randint(0, min(r, s))
+        r, s = rng.randint(1, 10 ** rng.randint(1, 5)), rng.randint(1, 10 ** rng.randint(1, 5))
+        yield r, s, rng.randint(0, min(r, s))
 
 
 def check_well_behaved(similarity: Similarity) -> None:
@@ -200,7 +200,7 @@ def check_well_behaved(similarity: Similarity) -> None:
         value = f(r, s, o)
         demand(math.isfinite(value), "its values must be finite", (r, s, o))
         python = similarity(r, s, o)
-        demand(python == value, f"compiled it must give what Python gives, here {python}", (r, s, o))
+        demand(python == value, f"compiled, it must give the same value as in Python, here {python}", (r, s, o))
         demand(value == f(s, r, o), "it must be symmetric", (r, s, o), (s, r, o))
         demand(f(r, s, 0) == 0, "it must be 0 for sets without a common token", (r, s, 0))
         if o > 0:

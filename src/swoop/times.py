@@ -39,19 +39,19 @@ WindowKind = Literal["duration", "integer", "count", "unbounded"]
 
 
 @dataclass(frozen=True)
-class Window:
-    """A sliding window: how it counts, and its length in ticks (0: unbounded)."""
+class WindowSpec:
+    """The window that a caller asks for: how it counts, and its duration in ticks (0: unbounded)."""
 
     kind: WindowKind
-    length: int
+    duration: int
 
     def __str__(self) -> str:
         if self.kind == "duration":
-            return str(dt.timedelta(microseconds=self.length))
-        return {"integer": str(self.length), "count": f"last({self.length})", "unbounded": "None"}[self.kind]
+            return str(dt.timedelta(microseconds=self.duration))
+        return {"integer": str(self.duration), "count": f"last({self.duration})", "unbounded": "None"}[self.kind]
 
 
-def last(n: int) -> Window:
+def last(n: int) -> WindowSpec:
     """A window of the last n sets, whatever their times.
 
     >>> print(last(1000))
@@ -61,38 +61,38 @@ def last(n: int) -> Window:
         raise InvalidType(f"last(n) takes a number of sets, not {n!r}")
     if not 1 <= n < LATEST:
         raise InvalidArgument(f"last(n) takes a number of sets of at least 1, not {n}")
-    return Window("count", n)
+    return WindowSpec("count", n)
 
 
-def find_window(window: Any) -> Window:
-    """The window that the caller means.
+def find_window(window: Any) -> WindowSpec:
+    """The window that the caller means, checked.
 
-    >>> find_window("90 s").length, find_window("1 hour 30 min").length, find_window(500).kind
+    >>> find_window("90 s").duration, find_window("1 hour 30 min").duration, find_window(500).kind
     (90000000, 5400000000, 'integer')
     """
     if window is None:
-        return Window("unbounded", 0)
-    if isinstance(window, Window):
+        return WindowSpec("unbounded", 0)
+    if isinstance(window, WindowSpec):
         return window
     if isinstance(window, str):
-        length, kind = _parse_duration(window), "duration"
+        duration, kind = _parse_duration(window), "duration"
     elif isinstance(window, dt.timedelta):
-        length, kind = window // MICROSECOND, "duration"
+        duration, kind = window // MICROSECOND, "duration"
     elif isinstance(window, int) and not isinstance(window, bool):
-        length, kind = window, "integer"
+        duration, kind = window, "integer"
     else:
         raise InvalidType(
             f"a window is a duration such as '1 hour' or a timedelta, an integer, swoop.last(n) or None, not {window!r}"
         )
-    if length <= 0:
+    if duration <= 0:
         raise InvalidArgument(f"a window must be longer than 0, got {window!r}; use None for an unbounded window")
-    if length >= LATEST:
+    if duration >= LATEST:
         raise InvalidArgument(f"a window of {window!r} is too long; use None for an unbounded window")
-    return Window("duration" if kind == "duration" else "integer", length)
+    return WindowSpec("duration" if kind == "duration" else "integer", duration)
 
 
-def find_lateness(lateness: Any, window: Window, what: str = "lateness") -> int:
-    """How long rows (or whatever) are waited for, in ticks: a duration or an integer, like the window, and 0 at least.
+def find_lateness(lateness: Any, window: WindowSpec, what: str = "lateness") -> int:
+    """The allowed lateness (or whatever ``what`` names) in ticks: at least 0, and a duration or an integer like the window.
 
     >>> find_lateness("10 seconds", find_window("1 hour")), find_lateness(0, find_window(500))
     (10000000, 0)
@@ -104,17 +104,26 @@ def find_lateness(lateness: Any, window: Window, what: str = "lateness") -> int:
     elif window.kind == "duration" and isinstance(lateness, dt.timedelta):
         ticks = lateness // MICROSECOND
     else:
-        wanted = "an integer" if window.kind == "integer" else "a duration such as '10 seconds'"
-        raise InvalidType(f"the window is {window}, so {what} must be {wanted}, not {lateness!r}")
+        expected = "an integer" if window.kind == "integer" else "a duration such as '10 seconds'"
+        raise InvalidType(f"the window is {window}, so {what} must be {expected}, not {lateness!r}")
     if not 0 <= ticks < LATEST:
-        raise InvalidArgument(f"{what} must be 0 at least and below 2**62, not {lateness!r}")
+        raise InvalidArgument(f"{what} must be at least 0 and below 2**62, not {lateness!r}")
     return ticks
+
+
+def in_seconds(ticks: int) -> float:
+    """A duration in ticks, of a stream with datetimes, in seconds.
+
+    >>> in_seconds(1_500_000)
+    1.5
+    """
+    return ticks * MICROSECOND / dt.timedelta(seconds=1)
 
 
 def _parse_duration(text: str, what: str = "window") -> int:
     parts = re.findall(r"([0-9]+(?:\.[0-9]+)?)\s*([^\W\d_]+)", text)
     if not parts or re.sub(r"\s+", "", text) != "".join(number + unit for number, unit in parts):
-        raise InvalidArgument(f"cannot read the {what} {text!r}; write for example '90 s', '1 hour' or '7 days'")
+        raise InvalidArgument(f"cannot parse the {what} {text!r}; write for example '90 s', '1 hour' or '7 days'")
     total = Fraction(0)
     for number, unit in parts:
         if unit.lower() not in _UNITS:
@@ -131,12 +140,12 @@ _DESCRIBED: dict[TimeKind, str] = {
     "integer": "integers",
     "naive": "datetimes without a time zone",
     "aware": "datetimes with a time zone",
-    "none": "left out",
+    "none": "omitted",
 }
 
 
 class Clock:
-    """Turns the caller's times into ticks and back, and makes sure that they are all of one kind.
+    """Converts the caller's times to ticks and back, and makes sure that they are all of one kind.
 
     Attributes
     ----------
@@ -146,13 +155,13 @@ class Clock:
         Ticks of the latest time; None before the first.
     """
 
-    def __init__(self, window: Window) -> None:
+    def __init__(self, window: WindowSpec) -> None:
         self.window = window
         self.kind: TimeKind | None = None
         self.now: int | None = None
 
     def read(self, time: Any) -> tuple[TimeKind, int]:
-        """The kind and the ticks of a time, which must go with the times and the window given before. Changes nothing."""
+        """The kind and the ticks of a time, checked against the window and the times so far. Changes nothing."""
         kind, ticks = _read_time(time)
         self.check_kind(kind, time)
         if self.now is not None and ticks < self.now:
@@ -161,34 +170,35 @@ class Clock:
             )
         return kind, ticks
 
-    def check_kind(self, kind: TimeKind, given: Any) -> None:
+    def check_kind(self, kind: TimeKind, time: Any) -> None:
+        """Refuse a time of a kind that does not match the window or the times so far."""
         window = self.window.kind
         if kind == "none" and window in ("duration", "integer"):
-            raise InvalidTime("a time is needed: the window is a duration, and None was given")
+            raise InvalidTime(f"time is None, but a window of {self.window} needs times; otherwise use swoop.last(n) or None")
         if window == "duration" and kind == "integer":
-            raise InvalidTime(f"the window is a duration, so times are datetimes; got {given!r}. Use an integer window")
+            raise InvalidTime(f"the window is a duration, so times must be datetimes; got {time!r}. Use an integer window")
         if window == "integer" and kind in ("naive", "aware"):
             raise InvalidTime(
-                f"the window is the integer {self.window.length}, so times are integers; got {given!r}. "
+                f"the window is the integer {self.window.duration}, so times must be integers; got {time!r}. "
                 "Use a window such as '1 hour'"
             )
         if self.kind is not None and kind != self.kind:
-            raise InvalidTime(f"times were {_DESCRIBED[self.kind]} so far, but now {given!r} was given; do not mix them")
+            raise InvalidTime(f"times were {_DESCRIBED[self.kind]} so far, but now {time!r} was given; do not mix them")
 
     def moved(self, kind: TimeKind, ticks: int) -> None:
-        """Take note of a time that was read and used."""
+        """Record a time that was read and used."""
         self.kind = kind
         self.now = ticks
 
     def time(self, ticks: int) -> Time:
-        """The caller's time for ticks of the clock; what ends after the last datetime that there is, ends then."""
+        """The caller's time for ticks, clamped to the range of datetimes."""
         if self.kind not in ("naive", "aware"):
             return ticks
-        known = min(max(ticks, FIRST_DATETIME), LAST_DATETIME)
-        return (EPOCH if self.kind == "naive" else EPOCH_UTC) + dt.timedelta(microseconds=known)
+        clamped = min(max(ticks, FIRST_DATETIME), LAST_DATETIME)
+        return (EPOCH if self.kind == "naive" else EPOCH_UTC) + dt.timedelta(microseconds=clamped)
 
     def result_time(self, ticks: int) -> Time:
-        """The time of a result: in a count window arrival numbers, whatever times the sets have."""
+        """The time of a result. In a count window it is an arrival number, whatever times the sets have."""
         return ticks if self.window.kind == "count" else self.time(ticks)
 
 
@@ -199,7 +209,7 @@ def _read_time(time: Any) -> tuple[TimeKind, int]:
         return "none", 0
     if isinstance(time, dt.datetime):
         if time != time:  # pandas.NaT
-            raise InvalidTime(f"a time is missing: {time!r} was given")
+            raise InvalidTime(f"the time is missing: got {time!r}")
         if getattr(time, "nanosecond", 0):
             raise InvalidTime(f"{time!r} is finer than a microsecond; round it first")
         if time.tzinfo is None:
@@ -207,19 +217,19 @@ def _read_time(time: Any) -> tuple[TimeKind, int]:
         return "aware", (time - EPOCH_UTC) // MICROSECOND
     if isinstance(time, bool):
         raise InvalidTime(f"a time is a datetime or an integer, not {time!r}")
-    if hasattr(time, "dtype") and getattr(time, "ndim", 1) == 0:  # a scalar of numpy
+    if hasattr(time, "dtype") and getattr(time, "ndim", 1) == 0:  # a NumPy scalar
         if time.dtype.kind in "iu":
             return "integer", check_ticks(int(time), time)
         if time.dtype.kind == "M":
             return "naive", _read_datetime64(time)
     if time != time:
-        raise InvalidTime(f"a time is missing: {time!r} was given")
+        raise InvalidTime(f"the time is missing: got {time!r}")
     raise InvalidTime(f"a time is a datetime or an integer, not {time!r} of type {type(time).__name__}")
 
 
 def _read_datetime64(time: Any) -> int:
     if time != time:
-        raise InvalidTime(f"a time is missing: {time!r} was given")
+        raise InvalidTime(f"the time is missing: got {time!r}")
     ticks = time.astype("datetime64[us]")
     if ticks != time:
         raise InvalidTime(f"{time!r} is finer than a microsecond; round it first")

@@ -1,4 +1,7 @@
-"""The program as a whole: quick help, the version, the doctor, and commands that pass on to others."""
+"""The program as a whole: quick help, the version, the doctor, and commands that pass on to others.
+
+Tests of swoop.cli.__main__, swoop.cli.console, swoop.cli.doctor, swoop.cli.guard, swoop.cli.help, swoop.cli.options.
+"""
 
 from __future__ import annotations
 
@@ -70,7 +73,7 @@ def test_doctor(monkeypatch: pytest.MonkeyPatch) -> None:
     assert sick.exit_code == 1
     assert "missing  extra spark" in sick.stdout
     assert "pip install 'swoop-join[spark]'" in sick.stdout
-    assert "something needed is missing" in sick.stderr
+    assert "something required is missing" in sick.stderr
 
 
 def test_bench_passes_on(monkeypatch: pytest.MonkeyPatch) -> None:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from swoop.cli.columns import Columns, Kind, choose
+from swoop.cli.columns import Columns, Kind, infer
 from swoop.cli.guard import WrongUsage
 
 KINDS: dict[str, Kind] = {"id": "integer", "ts": "timestamp", "text": "string"}
@@ -24,19 +24,19 @@ KINDS: dict[str, Kind] = {"id": "integer", "ts": "timestamp", "text": "string"}
     ],
 )  # fmt: skip
 def test_guessed(kinds: dict[str, Kind], expected: Columns) -> None:
-    assert choose(Columns(), kinds) == expected
+    assert infer(Columns(), kinds) == expected
 
 
 def test_given_come_first() -> None:
     kinds: dict[str, Kind] = {**KINDS, "key": "string", "date": "timestamp", "title": "string", "body": "string"}
     given = Columns("key", "date", ("title", "body"))
-    assert choose(given, kinds) == given
-    assert choose(given, kinds).notes == ()
+    assert infer(given, kinds) == given
+    assert infer(given, kinds).notes == ()
 
 
 def test_says_what_is_used() -> None:
-    assert choose(Columns(), {"ts": "timestamp", "t": "string"}).notes == (
-        "no column is named like an id: using row numbers from 0 as ids",
+    assert infer(Columns(), {"ts": "timestamp", "t": "string"}).notes == (
+        "no id column found: using row numbers from 0 as ids",
         "using 'ts' as time",
         "using 't' as text",
     )
@@ -45,16 +45,16 @@ def test_says_what_is_used() -> None:
 @pytest.mark.parametrize(
     ("given", "kinds", "message"),
     [
-        (Columns(time="tss"), KINDS, "no column 'tss' for --time; there is 'id', 'ts', 'text'. Did you mean 'ts'"),
+        (Columns(time="tss"), KINDS, "no column 'tss' for --time; columns: 'id', 'ts', 'text'. Did you mean 'ts'"),
         (Columns(tokens="text"), KINDS, "use --text text"),
         (Columns(text=("goods",)), {"goods": "array"}, "use --tokens goods"),
         (Columns(), {"date": "string", "created_at": "string", "text": "string"}, "'date', 'created_at' could be the time"),
         (Columns(), {"a": "string", "b": "string"}, "no column looks like the time"),
-        (Columns(), {"ts": "timestamp", "title": "string", "body": "string"}, "--text title --text body takes the"),
-        (Columns(), {"ts": "timestamp", "a": "array", "b": "array"}, "each of 'a', 'b' could be what is compared"),
+        (Columns(), {"ts": "timestamp", "title": "string", "body": "string"}, "--text title --text body uses the"),
+        (Columns(), {"ts": "timestamp", "a": "array", "b": "array"}, "each of 'a', 'b' could be compared"),
         (Columns(), {"ts": "timestamp", "n": "integer"}, "no column looks like text or tokens"),
     ],
 )  # fmt: skip
 def test_refused(given: Columns, kinds: dict[str, Kind], message: str) -> None:
     with pytest.raises(WrongUsage, match=message):
-        choose(given, kinds)
+        infer(given, kinds)

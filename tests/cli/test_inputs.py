@@ -8,10 +8,10 @@ from pathlib import Path
 import pytest
 
 from swoop.cli.guard import WrongUsage
-from swoop.cli.inputs import find_source, format_of
+from swoop.cli.inputs import find_files, format_of
 from swoop.cli.output import check_out
 from swoop.cli.sets import Tokenizer
-from swoop.cli.streams import FolderStream, TopicStream, settings_for
+from swoop.cli.sources import FolderSource, TopicSource, settings_for
 
 
 @pytest.fixture(autouse=True)
@@ -26,12 +26,12 @@ def files(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
 
 
 def test_found() -> None:
-    assert find_source(["*.jsonl"]).paths == ("a.jsonl", "b.jsonl")
-    assert find_source(["in"]).format == "parquet"
-    assert find_source(["d.json.gz"]).options == {"multiLine": True}
-    assert find_source(["c.csv"]).options["sep"] == ";"
-    assert find_source(["c.csv"], "json").format == "json"
-    assert find_source(["s3a://bucket/posts.json"]).paths == ("s3a://bucket/posts.json",)
+    assert find_files(["*.jsonl"]).paths == ("a.jsonl", "b.jsonl")
+    assert find_files(["in"]).format == "parquet"
+    assert find_files(["d.json.gz"]).options == {"multiLine": True}
+    assert find_files(["c.csv"]).options["sep"] == ";"
+    assert find_files(["c.csv"], "json").format == "json"
+    assert find_files(["s3a://bucket/posts.json"]).paths == ("s3a://bucket/posts.json",)
     assert format_of("A.PARQUET") == "parquet"
 
 
@@ -42,13 +42,13 @@ def test_found() -> None:
         (["*.none"], None, "no file matches"),
         (["empty"], None, "is empty"),
         (["mixed"], None, "must be of one format"),
-        (["in/_SUCCESS"], None, "cannot tell the format"),
-        (["a.jsonl"], "xml", "no format 'xml'"),
+        (["in/_SUCCESS"], None, "cannot infer the format"),
+        (["a.jsonl"], "xml", "unknown format 'xml'"),
     ],
 )
 def test_refused(inputs: list[str], format: str | None, message: str) -> None:
     with pytest.raises(WrongUsage, match=message):
-        find_source(inputs, format)
+        find_files(inputs, format)
 
 
 @pytest.mark.parametrize("out", ["results.txt", "none/results.csv", "s3://b/r.parquet", "in/", "in"])
@@ -64,22 +64,22 @@ def test_out(out: str | None) -> None:
 
 @pytest.mark.parametrize("text", ["chars", "word-2", "0-words", "", "sentences"])
 def test_no_tokenizer(text: str) -> None:
-    with pytest.raises(WrongUsage, match="no tokenizer"):
+    with pytest.raises(WrongUsage, match="unknown tokenizer"):
         Tokenizer.read(text)
 
 
-def test_streams() -> None:
-    assert FolderStream.find("in", None, None).first == "in/x.parquet"
-    assert FolderStream.find("empty", "json", "id long").first is None
-    assert TopicStream.find("kafka://host:1/posts", "latest") == TopicStream("host:1", "posts", "latest")
+def test_sources() -> None:
+    assert FolderSource.find("in", None, None).first == "in/x.parquet"
+    assert FolderSource.find("empty", "json", "id long").first is None
+    assert TopicSource.find("kafka://host:1/posts", "latest") == TopicSource("host:1", "posts", "latest")
     assert list(settings_for(["in", "kafka://h:1/t"], None)) == ["spark_jars_packages"]
     assert settings_for(["kafka://h:1/t"], "a.jar") == {"spark_jars": "a.jar"}
     assert settings_for(["in", None], None) == {}
     for call in (
-        lambda: FolderStream.find("none", None, None),
-        lambda: FolderStream.find("empty", None, None),
-        lambda: TopicStream.find("kafka://host", "latest"),
-        lambda: TopicStream.find("kafka://host/t", "middle"),
+        lambda: FolderSource.find("none", None, None),
+        lambda: FolderSource.find("empty", None, None),
+        lambda: TopicSource.find("kafka://host", "latest"),
+        lambda: TopicSource.find("kafka://host/t", "middle"),
     ):
         with pytest.raises(WrongUsage):
             call()

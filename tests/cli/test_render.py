@@ -11,20 +11,20 @@ from rich.console import Console
 from rich.text import Text
 
 from swoop.cli.console import printable, shown_similarity, shown_span, shown_time, shown_wait
-from swoop.cli.render import Found, Line, Pairs, Side, cut, marked
+from swoop.cli.render import Line, Pairs, ShownPair, Side, cut, marked
 
 MORNING = dt.datetime(2024, 5, 1, 9, 30)
 
 
-def shown(found: list[Found], width: int, terminal: bool = False) -> str:
+def shown(pairs: list[ShownPair], width: int, terminal: bool = False) -> str:
     out = io.StringIO()
     console = Console(file=out, width=width, force_terminal=terminal, color_system="truecolor" if terminal else None)
-    console.print(Pairs(found, 10, "jaccard"))
+    console.print(Pairs(pairs, 10, "jaccard"))
     return out.getvalue()
 
 
-def pair(newer: str, older: str) -> Found:
-    return Found(Side("post 2", MORNING, newer), Side("post 1", MORNING, older), 0.6, 3, MORNING, None, 1)
+def pair(newer: str, older: str) -> ShownPair:
+    return ShownPair(Side("post 2", MORNING, newer), Side("post 1", MORNING, older), 0.6, 3, MORNING, None, 1)
 
 
 @pytest.mark.parametrize("width", [40, 80, 100])
@@ -53,7 +53,7 @@ def test_colours() -> None:
 
 def test_given_tokens() -> None:
     newer, older = (Side(n, n, "", frozenset(tokens), words=False) for n, tokens in enumerate(("bca", "cbd")))
-    text = shown([Found(newer, older, 0.5, 2, 0, 1, 3)], 80)
+    text = shown([ShownPair(newer, older, 0.5, 2, 0, 1, 3)], 80)
     assert "b c [a]" in text
     assert "b c [d]" in text
     assert "from 0 to 1, 3 stays" in text

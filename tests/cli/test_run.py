@@ -1,4 +1,7 @@
-"""``swoop run`` and ``swoop explain`` on files: the results of brute force, and clear words when something is wrong."""
+"""``swoop run`` and ``swoop explain`` on files: the results of brute force, and clear words when something is wrong.
+
+Tests of swoop.cli.explain, swoop.cli.output, swoop.cli.progress, swoop.cli.records, swoop.cli.session, swoop.cli.sets.
+"""
 
 from __future__ import annotations
 
@@ -46,7 +49,7 @@ def test_json_lines_to_parquet(tmp_path: Path, lines: Path, spark: SparkSession)
     done = swoop("run", lines, "--window", "20s", "-k", 3, "--out", out)
     assert done.exit_code == 0, done.output
     assert rows_of(pq.read_table(out)) == stays_of(history(), **EXPECTED)
-    assert "using 'id' as id; using 'time' as time; using 'text' as text\nreading the texts of 'time' as times" in done.stderr
+    assert "using 'id' as id; using 'time' as time; using 'text' as text\nparsing the text in 'time' as times" in done.stderr
     assert f"60 rows, {len(stays_of(history(), **EXPECTED))} stays" in done.stderr
     assert done.stdout.startswith(" 1  jaccard 1.000")
     assert "\x1b" not in done.output
@@ -101,8 +104,8 @@ def test_epochs_and_rejected_rows(tmp_path: Path) -> None:
     path = write_lines(tmp_path / "posts.json", [*rows, {"id": 99, "text": "no time"}])
     done = swoop("run", path, "-w", "20s", "-k", 3, "--tokenizer", "2-words", "--json")
     assert done.exit_code == 0, done.output
-    assert "reading the numbers of 'ts' as milliseconds since 1970" in done.stderr
-    assert "1 of 61 rows cannot be used (1: the time is null)" in done.stderr
+    assert "reading the numbers in 'ts' as milliseconds since 1970" in done.stderr
+    assert "1 of 61 rows are unusable (1: the time is null)" in done.stderr
     assert json.loads(done.stdout)["rejected"] == {"the time is null": 1}
 
 
@@ -110,27 +113,27 @@ def test_no_row_can_be_used(tmp_path: Path) -> None:
     path = write_lines(tmp_path / "posts.json", [{"id": 1, "time": "soon", "text": "a"}])
     done = swoop("run", path, "-w", "20s")
     assert done.exit_code == 1
-    assert "no row can be used" in done.stderr
+    assert "all rows are unusable" in done.stderr
 
 
 @pytest.mark.parametrize(
     ("arguments", "message"),
     [
-        (("--time", "tine"), "there is no column 'tine' for --time; there is 'id', 'text', 'time'. Did you mean 'time'?"),
+        (("--time", "tine"), "there is no column 'tine' for --time; columns: 'id', 'text', 'time'. Did you mean 'time'?"),
         (("--window", "1x"), "unknown unit 'x' in the window '1x'"),
-        (("--window", "20"), "the window is 20, a number, but the times in column 'time' are no integers"),
+        (("--window", "20"), "the window is the number 20, but the times in column 'time' are not integers"),
         (("--window", "0"), "a window must be longer than 0"),
         (("-k", "0"), "-k must be at least 1"),
         (("--similarity", "jacard"), "did you mean 'jaccard'?"),
         (("--min-similarity", "2"), "min_similarity must be from 0 to 1"),
-        (("--tokenizer", "verbs"), "no tokenizer 'verbs'"),
+        (("--tokenizer", "verbs"), "unknown tokenizer 'verbs'"),
         (("--out", "results.txt"), "must end with .parquet"),
         (("--show", "-1"), "--show must be from 0"),
-        (("--time-unit", "h"), "no unit 'h'"),
+        (("--time-unit", "h"), "unknown time unit 'h'"),
         (("--time-unit", "s", "--time-format", "yyyy"), "not both"),
-        (("--format", "xml"), "no format 'xml'"),
+        (("--format", "xml"), "unknown format 'xml'"),
         (("none.json",), "there is no file or folder 'none.json'"),
-        (("--no-equal", "-s", "overlap"), "--no-equal goes with"),
+        (("--no-equal", "-s", "overlap"), "--no-equal is not available for overlap"),
     ],
 )
 def test_wrong_usage(lines: Path, arguments: tuple[str, ...], message: str) -> None:
@@ -149,7 +152,7 @@ def test_spark_says_no(tmp_path: Path) -> None:
     assert "Traceback" not in done.output
 
 
-@pytest.mark.parametrize(("content", "message"), [("", "it is empty"), ("this is no JSON\n", "no line of it is a JSON object")])
+@pytest.mark.parametrize(("content", "message"), [("", "it is empty"), ("this is no JSON\n", "it contains no JSON object")])
 def test_no_columns(tmp_path: Path, content: str, message: str) -> None:
     (tmp_path / "posts.jsonl").write_text(content)
     done = swoop("run", tmp_path / "posts.jsonl")

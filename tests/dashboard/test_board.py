@@ -1,4 +1,7 @@
-"""The state of the page: differences add up, however many changes come, and nothing grows without bound."""
+"""The state of the page: differences add up, however many changes come, and nothing grows without bound.
+
+Tests of swoop.dashboard.differences, swoop.dashboard.reading.
+"""
 
 from __future__ import annotations
 
@@ -19,7 +22,7 @@ from swoop.dashboard.board import DIFFERENCES, PENDING
 from swoop.dashboard.differences import applied, difference, merged
 from swoop.dashboard.wire import STEPS, key_of, stairs
 from swoop.errors import NotInWindow
-from swoop.results import Change, Step
+from swoop.results import Change, SkybandStep
 from tests.support.posts import Posts
 from tests.support.still import Still, pair
 
@@ -167,7 +170,7 @@ def test_memory_is_bounded() -> None:
 def test_the_shown_part_of_a_large_top_k() -> None:
     board = Board(limit=7)
     source = Still([pair(n, similarity=1 - n / 1000) for n in range(1000)])
-    source.steps = [Step(n, 1 - n / 10_000) for n in range(5000)]
+    source.steps = [SkybandStep(n, 1 - n / 10_000) for n in range(5000)]
     board.show(source)
     board.refresh()
     assert [board.state["pairs"][key]["newer"] for key in board.state["order"]] == list("0123456")
@@ -180,7 +183,7 @@ def test_the_shown_part_of_a_large_top_k() -> None:
 
 
 def test_stairs_of_few_steps_are_exact() -> None:
-    assert stairs([Step(3, 0.5), Step(None, 0.25)]) == [[3, 0.5], [None, 0.25]]
+    assert stairs([SkybandStep(3, 0.5), SkybandStep(None, 0.25)]) == [[3, 0.5], [None, 0.25]]
 
 
 def test_everything_becomes_json() -> None:
@@ -204,18 +207,18 @@ def test_the_rate_is_measured() -> None:
     board, source = Board(clock=clock), Still([], rows=1000)
     board.show(source)
     board.refresh()
-    assert board.state["figures"]["rate"] is None
+    assert board.state["metrics"]["rate"] is None
     clock.now, source.stats = 104.0, SimpleNamespace(rows=3000)
     board.refresh()
-    assert board.state["figures"]["rate"] == 500.0
+    assert board.state["metrics"]["rate"] == 500.0
     clock.now = 130.0
     board.refresh()
     clock.now = 132.0
     board.refresh()
-    assert board.state["figures"]["rate"] == 0.0
+    assert board.state["metrics"]["rate"] == 0.0
     clock.now, source.stats = 134.0, SimpleNamespace(rows=5)  # begun anew
     board.refresh()
-    assert board.state["figures"]["rate"] is None
+    assert board.state["metrics"]["rate"] is None
 
 
 def test_what_state_the_stream_is_in() -> None:
@@ -277,7 +280,7 @@ def test_a_plain_join_is_a_source() -> None:
     board = Board()
     board.show(join)
     board.refresh()
-    assert board.state["figures"]["sets"] == 2
+    assert board.state["metrics"]["sets"] == 2
     assert board.state["status"]["state"] == "running"
     assert next(iter(board.state["pairs"].values()))["newer_text"] is None
 

@@ -80,7 +80,7 @@ def shown(tab: Tab) -> list[tuple[str, str, str]]:
         tuple(row)
         for row in tab.evaluate(
             """[...document.querySelectorAll(".pair")].map((row) =>
-              [row.querySelector(".figure"), ...row.querySelectorAll(".text")].map((part) => part.textContent))"""
+              [row.querySelector(".similarity"), ...row.querySelectorAll(".text")].map((part) => part.textContent))"""
         )
     ]
 
@@ -106,8 +106,8 @@ def test_it_shows_what_the_engine_says(watch: Callable[..., Watched], page: Page
     wait_until(tab, lambda: shown(tab) == said(posts))
     expect(tab.locator("#status")).to_have_text("live")
     expect(tab).to_have_title("Posts")
-    expect(tab.locator("#figure-rows")).to_have_text(str(posts.rows))
-    expect(tab.locator("#figure-window_size")).to_have_text(str(posts.stats.window_size))
+    expect(tab.locator("#metric-rows")).to_have_text(str(posts.rows))
+    expect(tab.locator("#metric-window_size")).to_have_text(str(posts.stats.window_size))
     expect(tab.locator("#skyband canvas")).to_be_visible()
     expect(tab.locator("#timeline canvas")).to_be_visible()
     best = posts.explain(posts.topk()[0])
@@ -121,7 +121,7 @@ def test_it_comes_back_after_the_server(watch: Callable[..., Watched], posts: Po
         tab = watched.tab
         wait_until(tab, lambda: shown(tab) == said(posts))
         watched.links_may_fail = True
-    expect(tab.locator("#status")).to_have_text("connecting again …")
+    expect(tab.locator("#status")).to_have_text("reconnecting …")
     for _ in range(30):
         posts.post()
     with serve(posts, port=page.port):
@@ -158,7 +158,7 @@ def test_pause_and_go_on(watch: Callable[..., Watched], page: Page, posts: Posts
         posts.post(text)
     tab.wait_for_timeout(1000)
     assert shown(tab) == before
-    tab.get_by_role("button", name="Go on").click()
+    tab.get_by_role("button", name="Resume").click()
     wait_until(tab, lambda: shown(tab) == said(posts))
     assert shown(tab) != before
 
@@ -169,14 +169,14 @@ def test_filters(watch: Callable[..., Watched], page: Page, posts: Posts) -> Non
         posts.post(f"{words} {last}")
     tab = watch(page).tab
     wait_until(tab, lambda: shown(tab) == said(posts))
-    tab.get_by_label("with the word").fill("GAMMA other")
+    tab.get_by_label("containing").fill("GAMMA other")
     wanted = [row for row in said(posts) if "other" in row[1] + row[2] and "gamma" in row[1] + row[2]]
     wait_until(tab, lambda: shown(tab) == wanted)
     assert wanted
     expect(tab.locator("#shown")).to_have_text(f"{len(wanted)} of 5 pairs")
-    tab.get_by_label("with the word").fill("nowhere")
-    expect(tab.locator("#empty")).to_have_text("No pair passes the filters.")
-    tab.get_by_label("with the word").fill("")
+    tab.get_by_label("containing").fill("nowhere")
+    expect(tab.locator("#empty")).to_have_text("No pair matches the filters.")
+    tab.get_by_label("containing").fill("")
     tab.get_by_label("at least").fill("0.95")
     wait_until(tab, lambda: shown(tab) == [row for row in said(posts) if float(row[0]) >= 0.95])
     expect(tab.locator("#least-text")).to_have_text("0.95")
@@ -208,7 +208,7 @@ def test_an_explanation_that_came_too_late(watch: Callable[..., Watched], page: 
     posts.post("all the others have left the window", seconds=10_000)
     page.board.refresh()
     tab.locator(".pair").first.get_by_role("button").click()
-    expect(tab.locator("#why-body")).to_have_text("These two have left the window, and their tokens with them.")
+    expect(tab.locator("#why-body")).to_have_text("These two sets have left the window, so their tokens are gone.")
     watched.troubles = [text for text in watched.troubles if "404" not in text]
 
 
@@ -217,7 +217,7 @@ def test_the_end_of_the_stream(watch: Callable[..., Watched], page: Page, posts:
     wait_until(tab, lambda: shown(tab) == said(posts))
     tab.get_by_role("button", name="Pause").click()
     posts.is_active = False
-    expect(tab.get_by_role("alert")).to_have_text("The stream has stopped. This is how it ended.")
+    expect(tab.get_by_role("alert")).to_have_text("The stream has stopped. This is its final state.")
     posts.failure = RuntimeError("the <b>disk</b> is full")
     expect(tab.get_by_role("alert")).to_contain_text("RuntimeError: the <b>disk</b> is full")
     expect(tab.locator("#status")).to_have_text("the stream has failed")
@@ -243,11 +243,11 @@ def test_a_plain_join_shows_tokens_and_distances(watch: Callable[..., Watched]) 
         join.insert(list(text), moment, id=text.encode())
     with serve(join) as page:
         tab = watch(page).tab
-        expect(tab.locator(".figure")).to_have_text(["-2", "-4", "-4"])
+        expect(tab.locator(".similarity")).to_have_text(["-2", "-4", "-4"])
         expect(tab.locator(".pair").first.locator(".side").first.locator("li")).to_have_text(["a", "b", "c", "e"])
         expect(tab.locator("#timeline canvas")).to_be_visible()
         tab.get_by_label("at least").fill("-3")
-        expect(tab.locator(".figure")).to_have_text(["-2"])
+        expect(tab.locator(".similarity")).to_have_text(["-2"])
 
 
 def test_narrow_dark_and_token(watch: Callable[..., Watched], posts: Posts) -> None:

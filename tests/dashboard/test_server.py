@@ -1,4 +1,7 @@
-"""The page on its port: what it answers, and to whom."""
+"""The page on its port: what it answers, and to whom.
+
+Tests of swoop.dashboard.app, swoop.dashboard.bundle, swoop.dashboard.guard, swoop.dashboard.wire.
+"""
 
 from __future__ import annotations
 
@@ -124,7 +127,7 @@ def test_events_and_coming_back(client: httpx.Client, posts: Posts, page: Page) 
         kind, third, data = next(events(response))
         state = applied(state, json.loads(data))
         assert kind == "difference"
-        assert state["figures"]["rows"] == posts.rows
+        assert state["metrics"]["rows"] == posts.rows
     assert len({first, second, third}) == 3
     with client.stream("GET", "/events", headers={"Last-Event-ID": "of-another-life"}) as response:
         assert next(events(response))[0] == "snapshot"
@@ -144,7 +147,7 @@ def test_a_thousand_updates_a_second_are_a_few_events(client: httpx.Client, page
                 page.board.take_changes(posts.changes())
             next(stream)
             got += 1
-    assert 2 <= got <= 2 / INTERVAL + 2
+    assert 2 <= got < posts.rows / 20
 
 
 def test_the_token_guards_everything() -> None:
@@ -188,9 +191,9 @@ def test_a_page_served_again_knows_its_cookies() -> None:
 
 
 def test_another_host_gives_a_warning() -> None:
-    with pytest.warns(UserWarning, match="everyone who can reach it"), serve(host="0.0.0.0") as page:
+    with pytest.warns(UserWarning, match="anyone who can reach it"), serve(host="0.0.0.0") as page:
         assert httpx.get(page.url, headers={"Host": "my-machine"}).status_code == 200
-    with pytest.warns(UserWarning, match="who has the token"):
+    with pytest.warns(UserWarning, match="anyone with the token"):
         serve(host="0.0.0.0", token="t").close()
 
 
@@ -210,29 +213,26 @@ def test_closing_ends_open_streams_and_can_be_repeated() -> None:
     with httpx.Client() as client, client.stream("GET", page.url + "events") as response:
         stream = events(response)
         next(stream)
-        began = time.monotonic()
         page.close()
-        list(stream)
-        assert time.monotonic() - began < 5
+        list(stream)  # to its end, or the client runs out of patience
     page.close()
     with pytest.raises(httpx.ConnectError):
         httpx.get(page.url)
 
 
 def test_closing_does_not_wait_for_the_charts(monkeypatch: pytest.MonkeyPatch) -> None:
-    waiting = threading.Event()
-    monkeypatch.setattr(app, "bundle", lambda: waiting.wait(20) and b"")
+    waiting, made = threading.Event(), []
+    monkeypatch.setattr(app, "bundle", lambda: (waiting.wait(60) and made.append(b"")) or b"")
     page = serve(Posts())
     answers: list[int] = []
-    asking = threading.Thread(target=lambda: answers.append(httpx.get(page.url + "static/vega.js", timeout=20).status_code))
+    asking = threading.Thread(target=lambda: answers.append(httpx.get(page.url + "static/vega.js", timeout=60).status_code))
     asking.start()
     time.sleep(0.3)
-    began = time.monotonic()
     page.close()
     asking.join()
-    waiting.set()
-    assert time.monotonic() - began < 5
     assert answers == [503]
+    assert not made
+    waiting.set()
 
 
 def test_without_charts(monkeypatch: pytest.MonkeyPatch) -> None:

@@ -1,4 +1,7 @@
-"""Compilation in practice: lazy imports, the cache on disk, notices. Each in a process of its own."""
+"""Compilation in practice: lazy imports, the cache on disk, notices. Each in a process of its own.
+
+Tests of swoop.join.warmup.
+"""
 
 from __future__ import annotations
 
@@ -15,26 +18,44 @@ import swoop
 
 NOTICE = "swoop: compiling the engine for this machine, once"
 RUN = "import swoop; j = swoop.TopKJoin(k=1, window=2); j.insert([1], 1); j.insert([1], 2); print(len(j.topk()))"
+SMALL = """
+from swoop.engine.compile import kernel
+
+@kernel
+def add(a, b):
+    return a + b
+
+@kernel
+def negate(a):
+    return -a
+
+print(add(negate(1), 2))
+"""
+"""What the engine is in large: kernels that are cached. Its own take most of a minute to compile."""
 
 
-def python(code: str, cache: Path | str | None = None) -> subprocess.CompletedProcess[str]:
+def python(code: str | Path, cache: Path | str | None = None) -> subprocess.CompletedProcess[str]:
     environment = {name: value for name, value in os.environ.items() if not name.startswith(("NUMBA_", "COV"))}
     if cache is not None:
         environment["NUMBA_CACHE_DIR"] = str(cache)
-    return subprocess.run(
-        [sys.executable, "-c", code], capture_output=True, text=True, env=environment, timeout=300, check=False
-    )
+    command = ["-c", code] if isinstance(code, str) else [str(code)]
+    return subprocess.run([sys.executable, *command], capture_output=True, text=True, env=environment, timeout=300, check=False)
 
 
 @pytest.fixture(scope="module")
-def warm_cache(tmp_path_factory: pytest.TempPathFactory) -> Path:
+def small(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    file = tmp_path_factory.mktemp("kernels") / "small.py"
+    file.write_text(SMALL)
+    return file
+
+
+@pytest.fixture(scope="module")
+def warm_cache(small: Path, tmp_path_factory: pytest.TempPathFactory) -> Path:
     cache = tmp_path_factory.mktemp("cache")
-    done = python("import swoop; swoop.warmup()", cache)
+    done = python(small, cache)
     assert done.returncode == 0, done.stderr
-    lines = done.stderr.splitlines()
-    assert lines[0].startswith(NOTICE)
-    assert lines[1].startswith("swoop: the engine is compiled and ready (")
-    assert len(lines) == 2
+    (line,) = done.stderr.splitlines()
+    assert line.startswith(NOTICE)
     return cache
 
 
@@ -44,68 +65,117 @@ def test_importing_swoop_imports_nothing_heavy() -> None:
     assert done.stdout.strip() == "[]"
 
 
-def test_a_join_imports_no_data_frames(warm_cache: Path) -> None:
-    done = python(RUN + "; import sys; print([m for m in ('pandas', 'polars', 'pyspark') if m in sys.modules])", warm_cache)
+def test_a_join_imports_no_data_frames() -> None:
+    done = python(RUN + "; import sys; print([m for m in ('pandas', 'polars', 'pyspark') if m in sys.modules])")
     assert done.stdout.splitlines() == ["1", "[]"]
 
 
-def test_a_warm_cache_is_used_without_a_word(warm_cache: Path) -> None:
-    done = python(RUN, warm_cache)
+WARM = """
+import swoop
+from swoop.engine import compile
+
+asked, load = [], compile._KernelCache.load_overload
+compile._KernelCache.load_overload = lambda self, *given: asked.append(self) or load(self, *given)
+swoop.warmup()
+warm = len(asked)
+RUN
+print(warm, len(asked))
+"""
+
+
+def test_nothing_is_left_to_compile_after_a_warmup() -> None:
+    """Whatever a join needs, the warm-up has asked the cache for it."""
+    done = python(WARM.replace("RUN", RUN))
+    assert done.stdout.splitlines()[0] == "1", done.stderr
+    warm, asked = map(int, done.stdout.splitlines()[1].split())
+    assert warm == asked > 5
+    assert done.stderr.splitlines()[-1].startswith("swoop: the engine is compiled and ready (")
+    assert python(RUN).stderr == ""
+
+
+def test_a_warm_cache_is_used_without_a_word(small: Path, warm_cache: Path) -> None:
+    done = python(small, warm_cache)
     assert (done.returncode, done.stdout.strip(), done.stderr) == (0, "1", "")
 
 
-def test_a_read_only_cache_is_read(warm_cache: Path) -> None:
+def test_a_read_only_cache_is_read(small: Path, warm_cache: Path) -> None:
     directories = [warm_cache, *(p for p in warm_cache.rglob("*") if p.is_dir())]
     for path in directories:
         path.chmod(stat.S_IRUSR | stat.S_IXUSR)
     try:
-        done = python(RUN, warm_cache)
+        done = python(small, warm_cache)
     finally:
         for path in directories:
             path.chmod(stat.S_IRWXU)
     assert (done.returncode, done.stdout.strip(), done.stderr) == (0, "1", "")
 
 
-def test_a_cache_that_cannot_be_made_is_done_without(tmp_path: Path) -> None:
+def test_a_cache_that_cannot_be_made_is_done_without(small: Path, tmp_path: Path) -> None:
     """The cache directory would lie below a file: not even root can write there."""
     (tmp_path / "file").write_text("")
-    done = python(RUN, tmp_path / "file" / "cache")
+    done = python(small, tmp_path / "file" / "cache")
     assert (done.returncode, done.stdout.strip()) == (0, "1")
     assert done.stderr.startswith(NOTICE)
 
 
-def test_a_damaged_cache_is_compiled_anew(warm_cache: Path, tmp_path: Path) -> None:
+def test_a_damaged_cache_is_compiled_anew(small: Path, warm_cache: Path, tmp_path: Path) -> None:
     cache = tmp_path / "cache"
     shutil.copytree(warm_cache, cache)
-    damaged = [*cache.rglob("arrival.read_top-*.nbi"), *cache.rglob("vocabulary.intern_integers-*.nbc")]
+    damaged = [*cache.rglob("small.add-*.nbi"), *cache.rglob("small.negate-*.nbc")]
     assert len(damaged) == 2
     for path in damaged:
         path.write_bytes(path.read_bytes()[:20])
-    done = python(RUN, cache)
+    done = python(small, cache)
     assert (done.returncode, done.stdout.strip()) == (0, "1")
     assert done.stderr.startswith(NOTICE)
     assert all(path.stat().st_size > 20 for path in damaged)
-    assert python(RUN, cache).stderr == ""
+    assert python(small, cache).stderr == ""
 
 
-def test_a_change_in_any_kernel_makes_the_cache_stale() -> None:
+def test_a_stamp_covers_the_engine_and_what_a_kernel_imports(tmp_path: Path) -> None:
     from swoop.engine import compile as _jit
 
-    assert len(_jit._source_stamp()) == 64
-    directory = Path(_jit.__file__).parent
-    assert {"stock.py", "index.py", "arrival.py"} <= {path.name for path in directory.glob("*.py")}
+    kernel = tmp_path / "kernel.py"
+    kernel.write_text("import swoop.charts\nfrom swoop.paper import (\n    streams,\n)\n")
+    names = {path.name for path in _jit._read_source(kernel)[1]}
+    assert names == {"charts.py", "streams.py", "__init__.py"}
+    engine = Path(_jit.__file__).parent
+    assert engine.parent / "similarity.py" in _jit._read_source(engine / "rank.py")[1]
+    assert _jit._source_stamp(engine / "arrival.py") == _jit._source_stamp() != _jit._source_stamp(kernel)
 
 
-def test_a_change_beside_a_kernel_makes_the_cache_stale(tmp_path: Path) -> None:
-    from swoop.engine import compile as _jit
+KERNEL = """
+from swoop.engine.compile import kernel
+from swoop.engine.rank import above
 
-    stamps = {_jit._source_stamp()}
-    for text in ("one", "two"):
-        (tmp_path / "helper.py").write_text(text)
-        _jit._source_stamp.cache_clear()
-        stamps.add(_jit._source_stamp(tmp_path))
-    assert len(stamps) == 3
-    assert _jit._Locator(lambda: None, str(tmp_path / "kernel.py")).get_source_stamp() in stamps
+from swoop.similarity import COSINE
+
+@kernel
+def constant():
+    return COSINE
+
+print(constant())
+"""
+
+
+def test_a_constant_that_changes_is_compiled_anew(tmp_path: Path) -> None:
+    """Kernels freeze constants of other modules: run in a copy of the package, before and after one of them changes."""
+    package = tmp_path / "swoop"
+    shutil.copytree(Path(swoop.__file__).parent, package, ignore=shutil.ignore_patterns("__pycache__", "static"))
+    (tmp_path / "frozen.py").write_text(KERNEL)
+    run = f"import sys; sys.path.insert(0, {str(tmp_path)!r}); import frozen"
+    cache = tmp_path / "cache"
+    first, second = python(run, cache), python(run, cache)
+    assert first.stdout.strip() == second.stdout.strip() == "1", first.stderr + second.stderr
+    assert second.stderr == ""
+    similarity = package / "similarity.py"
+    text = similarity.read_text()
+    changed = text.replace("JACCARD, COSINE, DICE", "COSINE, JACCARD, DICE")
+    assert changed != text
+    similarity.write_text(changed)
+    third = python(run, cache)
+    assert third.stdout.strip() == "0", third.stderr
+    assert third.stderr.startswith(NOTICE)
 
 
 def test_the_cache_lies_beside_the_source_or_with_the_user(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:

@@ -1,4 +1,7 @@
-"""Bulks in every form give what single insertions give."""
+"""Bulks in every form give what single insertions give.
+
+Tests of swoop.join.columns.
+"""
 
 from __future__ import annotations
 
@@ -132,6 +135,6 @@ def test_many_ids_are_forgotten_with_their_sets() -> None:
     for start in range(0, 20_000, 500):
         rows = range(start, start + 500)
         join.insert_many({"tokens": [["a", str(n)] for n in rows], "id": [f"id {n}" for n in rows]}, time=None, id="id")
-    assert join._ids._kept is not None
-    assert len(join._ids._kept[1]) < 4000
+    assert join._ids._given is not None
+    assert join._ids._given.size < 4000
     assert join.topk()[0].newer == "id 19999"

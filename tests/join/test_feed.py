@@ -101,26 +101,26 @@ def test_an_interrupted_arrival_is_known_to_all() -> None:
     """A set that arrived before the interruption has its id, its time and its changes."""
     join = swoop.TopKJoin(k=1, window=10, track_changes=True)
     join.insert([1], 1, id="first")
-    run = join._engine._run
+    run = join._engine.run
 
     def interrupted(*arguments: Any) -> None:
         run(*arguments)
         raise KeyboardInterrupt
 
-    join._engine._run = interrupted
+    join._engine.run = interrupted
     with pytest.raises(KeyboardInterrupt):
         join.insert([1], 2, id="second")
-    join._engine._run = run
+    join._engine.run = run
     assert [(pair.newer, pair.older) for pair in join.topk()] == [("second", "first")]
     assert [change.kind for change in join.changes()] == ["enter"]
     with pytest.raises(InvalidTime):
         join.insert([1], 1, id="third")
     join.insert([1], 2, id="third")
     assert join.topk()[0].newer == "third"
-    join._engine._run = interrupted
+    join._engine.run = interrupted
     with pytest.raises(KeyboardInterrupt):
         join.advance(100)
-    join._engine._run = run
+    join._engine.run = run
     assert list(join.topk()) == []
     with pytest.raises(InvalidTime):
         join.advance(99)

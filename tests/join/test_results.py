@@ -1,4 +1,7 @@
-"""What comes out: pairs, changes, explanations, data frames and tables."""
+"""What comes out: pairs, changes, explanations, data frames and tables.
+
+Tests of swoop.results.
+"""
 
 from __future__ import annotations
 

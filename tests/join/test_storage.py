@@ -5,6 +5,7 @@ from __future__ import annotations
 import json
 import random
 import zipfile
+from contextlib import suppress
 from pathlib import Path
 from typing import Any
 
@@ -13,7 +14,9 @@ import pytest
 import swoop
 from swoop import oracle
 from swoop.errors import InvalidFile
+from swoop.join import ipc, storage
 from swoop.oracle import Record
+from tests.support.faults import Fault, interrupted_lines
 
 
 def saved(tmp_path: Path, **options: Any) -> tuple[swoop.TopKJoin, Path]:
@@ -144,6 +147,27 @@ def test_a_failed_save_leaves_the_old_file(tmp_path: Path, monkeypatch: pytest.M
         join.save(path)
     assert path.read_bytes() == before
     assert list(tmp_path.iterdir()) == [path]
+
+
+def test_interrupted_at_any_line(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Ctrl-C comes as such, and leaves the old file or the new one, and nothing beside it."""
+    monkeypatch.setattr("sys.unraisablehook", lambda _: None)  # of archives that were interrupted while they were made
+    join, path = saved(tmp_path)
+    old = path.read_bytes()
+    join.insert(["a", "b", "new"], 5)
+    files = {storage.__file__, zipfile.__file__, ipc.__file__}
+    occasions = Fault(0, KeyboardInterrupt)
+    with interrupted_lines(occasions, files):
+        join.save(path)
+    assert occasions.seen > 200
+    seen = set()
+    for n in range(1, occasions.seen + 1, 3):
+        path.write_bytes(old)
+        with suppress(KeyboardInterrupt), interrupted_lines(Fault(n, KeyboardInterrupt), files):  # and no other error
+            join.save(path)
+        assert list(tmp_path.iterdir()) == [path]
+        seen.add(swoop.TopKJoin.load(path).stats.sets)
+    assert seen == {5, 6}
 
 
 def test_nothing_is_unpickled(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:

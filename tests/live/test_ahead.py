@@ -15,7 +15,7 @@ from hypothesis import strategies as st
 from swoop.live import ahead
 from swoop.live.ahead import believe, merged, spans_of
 from tests.live.test_live_join import (  # noqa: F401
-    PARAMETERS,
+    SPEC,
     Row,
     few_agree,
     folder,
@@ -53,7 +53,7 @@ def test_equal_to_the_definition(parts: list[list[int]], highest: int | None, ru
 
 def batches(folder: Path, *given: list[int], **options: Any) -> Any:  # noqa: F811
     """What becomes of rows whose ids are their times."""
-    live = start(folder, replace(PARAMETERS, lateness=2, **options))
+    live = start(folder, replace(SPEC, lateness=2, **options))
     for batch, times in enumerate(given):
         live.process(batch, table([Row(time, time, (1, 2)) for time in times]))
     rejected = [json.loads(row["row"])["id"] for row in read(folder, "rejected")]

@@ -13,10 +13,11 @@ import pytest
 from swoop.errors import InvalidArgument, InvalidFile
 from swoop.live import lease as leases
 from swoop.live.checkpoint import Checkpoint
-from swoop.live.live_join import LiveJoin
+from swoop.live.live_stream import LiveStream
+from swoop.live.one_engine import OneEngine
 from swoop.live.outputs import CallbackOutput, FolderOutput, Outputs, Owner
 from tests.live.test_folders import files_of
-from tests.live.test_live_join import PARAMETERS, Row, table
+from tests.live.test_live_join import SPEC, Row, table
 
 GIVEN = {"window": "1", "cells": 1}
 
@@ -33,8 +34,10 @@ def spark_writes(folder: Path, query: str, *batches: int) -> None:
 
 def used(folder: Path) -> Checkpoint:
     """A checkpoint of a stream that has done two batches."""
-    kept = Checkpoint(folder, PARAMETERS.lasting())
-    live = LiveJoin(PARAMETERS, kept, *(FolderOutput(folder / "swoop" / name) for name in ("changes", "late", "rejected")))
+    kept = Checkpoint(folder, SPEC.lasting())
+    live = LiveStream(
+        SPEC, kept, OneEngine(SPEC, kept), *(FolderOutput(folder / "swoop" / name) for name in ("changes", "late", "rejected"))
+    )
     spark_writes(folder, "the query", 0, 1)
     kept.note_query("the query")
     for batch in range(2):
@@ -44,7 +47,7 @@ def used(folder: Path) -> Checkpoint:
 
 def test_of_one_run(tmp_path: Path) -> None:
     kept = used(tmp_path)
-    again = Checkpoint(tmp_path, PARAMETERS.lasting())
+    again = Checkpoint(tmp_path, SPEC.lasting())
     assert again.run == kept.run
     assert again.committed() == 1
     assert (again.unmarked, Checkpoint(tmp_path / "other", GIVEN).committed()) == (-1, -1)
@@ -59,8 +62,8 @@ def test_parameters_that_are_gone(tmp_path: Path, left: str) -> None:
     for name in {"states", "chunks", "late", "rejected"} - {left}:
         shutil.rmtree(tmp_path / "swoop" / name, ignore_errors=True)
     before = files_of(tmp_path)
-    with pytest.raises(InvalidFile, match=f"parameters.json is gone.*{left}/.*copy, or begin with a new checkpoint"):
-        Checkpoint(tmp_path, PARAMETERS.lasting())
+    with pytest.raises(InvalidFile, match=f"parameters.json is missing.*{left}/.*copy, or begin with a new checkpoint"):
+        Checkpoint(tmp_path, SPEC.lasting())
     assert files_of(tmp_path) == before
 
 
@@ -80,7 +83,7 @@ def test_a_part_that_was_replaced(tmp_path: Path, what: str) -> None:
     else:
         spark_writes(tmp_path, "somebody's")
     with pytest.raises(InvalidFile, match=f"is .*{what}.* belongs to the query the query.*new checkpoint"):
-        Checkpoint(tmp_path, PARAMETERS.lasting())
+        Checkpoint(tmp_path, SPEC.lasting())
 
 
 def test_a_first_start_that_was_killed(tmp_path: Path) -> None:
@@ -99,7 +102,7 @@ def test_abandoned(tmp_path: Path) -> None:
     for path, lasts in ((tmp_path / "new", False), (tmp_path / "used", True)):
         if lasts:
             used(path)
-        kept = Checkpoint(path, PARAMETERS.lasting())
+        kept = Checkpoint(path, SPEC.lasting())
         kept.abandon()  # not held: somebody else may have it
         assert (path / "swoop/parameters.json").exists()
         kept.hold()
@@ -112,20 +115,27 @@ def test_damaged_files_that_say_whose_it_is(tmp_path: Path) -> None:
     used(tmp_path)
     (tmp_path / "swoop/query.json").write_text("{")
     with pytest.raises(InvalidFile, match="damaged: query.json"):
-        Checkpoint(tmp_path, PARAMETERS.lasting())
+        Checkpoint(tmp_path, SPEC.lasting())
 
 
 def test_a_driver_that_has_lost_its_lease_changes_nothing(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     """Neither with the next batch nor in the middle of one, just before it deletes or writes."""
     monkeypatch.setattr(leases, "FRESH", 0.0)
     monkeypatch.setattr(leases, "BEAT", 1.0)
-    kept = Checkpoint(tmp_path, PARAMETERS.lasting())
+    kept = Checkpoint(tmp_path, SPEC.lasting())
     kept.hold()
     changes, late, rejected = (
         FolderOutput(tmp_path / name, Owner("", name, guard=kept.check)) for name in ("changes", "late", "rejected")
     )
     called: list[int] = []
-    live = LiveJoin(PARAMETERS, kept, Outputs([CallbackOutput(lambda _, batch: called.append(batch)), changes]), late, rejected)
+    live = LiveStream(
+        SPEC,
+        kept,
+        OneEngine(SPEC, kept),
+        Outputs([CallbackOutput(lambda _, batch: called.append(batch)), changes]),
+        late,
+        rejected,
+    )
     for batch in range(3):
         live.process(batch, table([Row(batch, 10 * batch, (1, 2)), Row(9, 10 * batch, (1, 2))]))
 

@@ -1,4 +1,7 @@
-"""Output folders: each row once to every reader, whatever becomes of the stream; and each folder has one owner."""
+"""Output folders: each row once to every reader, whatever becomes of the stream; and each folder has one owner.
+
+Tests of swoop.live.files, swoop.live.manifest, swoop.live.outputs.
+"""
 
 from __future__ import annotations
 
@@ -327,7 +330,7 @@ def test_files_of_an_earlier_release(tmp_path: Path) -> None:
         pq.write_table(rows(number), tmp_path / f"{name}.parquet")
     assert read_all(tmp_path) == [0, 1, 2, 3]
     for batch in (-1, 7):
-        with pytest.raises(InvalidArgument, match="files of somebody else, such as '0000.*new folder"):
+        with pytest.raises(InvalidArgument, match="foreign files, such as '0000.*new folder"):
             of(tmp_path).claim(batch)
     output = of(tmp_path)
     output.claim(8)
@@ -423,10 +426,10 @@ def test_places_of_the_outputs_of_one_stream(tmp_path: Path) -> None:
 @pytest.mark.parametrize(
     ("error", "message", "call"),
     [
-        (InvalidType, "a folder for results is a path, not 5", lambda: folder(5)),  # type: ignore[arg-type]
-        (InvalidArgument, "cannot read the size 'big'", lambda: folder("a", target_size="big")),
-        (InvalidArgument, "cannot read the size 0", lambda: find_size(0)),
-        (InvalidArgument, "cannot read the size -3", lambda: find_size(-3)),
+        (InvalidType, "a folder for results must be a path, not 5", lambda: folder(5)),  # type: ignore[arg-type]
+        (InvalidArgument, "cannot parse the size 'big'", lambda: folder("a", target_size="big")),
+        (InvalidArgument, "cannot parse the size 0", lambda: find_size(0)),
+        (InvalidArgument, "cannot parse the size -3", lambda: find_size(-3)),
         (InvalidArgument, "cannot read the final_after 'soon'", lambda: folder("a", final_after="soon")),
         (InvalidType, "retention must be a duration.*not 30", lambda: folder("a", retention=30)),  # type: ignore[arg-type]
     ],

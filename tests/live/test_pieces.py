@@ -12,8 +12,9 @@ from hypothesis import strategies as st
 from swoop.join import columns
 from swoop.join.topk_join import TopKJoin
 from swoop.live import pieces
-from swoop.live.base import ordered
-from swoop.live.pieces import in_pieces, split, split_all
+from swoop.live.pieces import in_pieces
+from swoop.live.row_order import sort_rows
+from swoop.live.watermark import split_all_at_watermark, split_at_watermark
 
 KINDS = {
     "id": [pa.int64(), pa.string(), pa.binary()],
@@ -46,14 +47,14 @@ def tables(draw: st.DrawFn) -> list[pa.Table]:
 @settings(max_examples=300, deadline=None, suppress_health_check=[HealthCheck.function_scoped_fixture])
 @given(tables(), st.sampled_from([1, 50, 300, 2000]), st.integers(0, 30))
 def test_pieces_are_the_whole(monkeypatch: pytest.MonkeyPatch, rows: list[pa.Table], limit: int, watermark: int) -> None:
-    before, after = split_all(rows, watermark)
+    before, after = split_all_at_watermark(rows, watermark)
     assert sum(part.num_rows for part in before) + (after.num_rows if rows else 0) == sum(part.num_rows for part in rows)
-    whole = [part for table in rows for part in split(table, watermark)[0].to_batches()]
-    expected = ordered(pa.Table.from_batches(whole)).to_pylist() if whole else []
+    whole = [part for table in rows for part in split_at_watermark(table, watermark)[0].to_batches()]
+    expected = sort_rows(pa.Table.from_batches(whole)).to_pylist() if whole else []
     monkeypatch.setattr(pieces, "LIMIT", limit)
     monkeypatch.setattr(columns, "SMALL", 2 * limit)
     found: list[pa.Table] = list(in_pieces(before))
-    assert [row for piece in found for row in ordered(piece).to_pylist()] == expected
+    assert [row for piece in found for row in sort_rows(piece).to_pylist()] == expected
     large = 0
     for piece in found:
         is_large = pa.types.is_large_list(piece.schema.field("tokens").type)
@@ -63,7 +64,7 @@ def test_pieces_are_the_whole(monkeypatch: pytest.MonkeyPatch, rows: list[pa.Tab
     join = TopKJoin(3, None)
     other = TopKJoin(3, None)
     for piece in found:
-        join.insert_many(ordered(piece), id="id")
+        join.insert_many(sort_rows(piece), id="id")
     for row in expected:
         other.insert(row["tokens"], row["time"], row["id"])
     assert join.topk() == other.topk()

@@ -1,4 +1,8 @@
-"""One contract for all algorithms: the oracle's ordered result after every arrival, whatever the parameters."""
+"""One contract for all algorithms: the oracle's ordered result after every arrival, whatever the parameters.
+
+Tests of swoop.join.algorithms, swoop.paper.baselines.arrival, swoop.paper.baselines.baseline, swoop.paper.baselines.layout,
+swoop.paper.baselines.static.
+"""
 
 from __future__ import annotations
 
@@ -10,12 +14,12 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 import swoop
-from swoop import oracle
 from swoop.errors import InvalidArgument
-from swoop.join.algorithms import ALGORITHMS
-from swoop.paper.baselines.codes import BASELINES
-from swoop.paper.streams import generate
+from swoop.paper.baselines.layout import BASELINES
+from swoop.paper.data_sets import generate
+from swoop.spec import ALGORITHMS
 from tests.support.histories import History, histories, insert
+from tests.support.judge import Judge, judge
 from tests.test_similarity import USER_DEFINED
 
 
@@ -23,14 +27,16 @@ from tests.test_similarity import USER_DEFINED
 @settings(max_examples=60)
 @given(history=histories(), later=st.integers(0, 30))
 def test_same_as_the_oracle_after_every_arrival(algorithm: str, history: History, later: int) -> None:
-    join = history.join(algorithm=algorithm)
-    for number, record in enumerate(history.records, 1):
+    join, judge = history.join(algorithm=algorithm), Judge(**history.options)
+    for record in history.records:
         insert(join, [record])
-        assert list(join.topk()) == oracle.topk(history.records[:number], **history.options)
+        judge.add(record)
+        assert list(join.topk()) == judge.topk()
     if history.records:
         now = history.records[-1].time + later
         join.advance(now)
-        assert list(join.topk()) == oracle.topk(history.records, **history.options, now=now)
+        judge.advance(now)
+        assert list(join.topk()) == judge.topk()
 
 
 @pytest.mark.parametrize("algorithm", list(BASELINES))
@@ -45,9 +51,10 @@ def test_bulks_and_saving(algorithm: str, history: History) -> None:
         join = swoop.TopKJoin.load(Path(folder) / "join")
     assert join.algorithm == algorithm
     insert(join, history.records[half:])
-    assert list(join.topk()) == oracle.topk(history.records, **history.options)
+    expected = judge(history.records, **history.options).topk()
+    assert list(join.topk()) == expected
     join._engine.shrink()
-    assert list(join.topk()) == oracle.topk(history.records, **history.options)
+    assert list(join.topk()) == expected
 
 
 @pytest.mark.parametrize("algorithm", list(BASELINES))
@@ -55,18 +62,19 @@ def test_bulks_and_saving(algorithm: str, history: History) -> None:
 @given(history=histories(), similarity=st.sampled_from(USER_DEFINED))
 def test_user_defined_similarities(algorithm: str, history: History, similarity: swoop.Similarity) -> None:
     options = {**history.options, "similarity": similarity, "min_similarity": None}
-    join = swoop.TopKJoin(**options, algorithm=algorithm)
-    for number, record in enumerate(history.records, 1):
+    join, judge = swoop.TopKJoin(**options, algorithm=algorithm), Judge(**options)
+    for record in history.records:
         insert(join, [record])
-        assert list(join.topk()) == oracle.topk(history.records[:number], **options)
+        judge.add(record)
+        assert list(join.topk()) == judge.topk()
 
 
 @pytest.mark.parametrize("shape", ["tweet", "industry", "dblp"])
 def test_all_agree_on_a_longer_stream(shape: str) -> None:
-    stream = generate(shape, 700)
-    duration = stream.window_for(120)
+    data_set = generate(shape, 700)
+    duration = data_set.window_for(120)
     joins = [swoop.TopKJoin(7, duration, algorithm=algorithm) for algorithm in ALGORITHMS]
-    for tokens, time in zip(stream.sets(), stream.times.tolist(), strict=True):
+    for tokens, time in zip(data_set.sets(), data_set.times.tolist(), strict=True):
         for join in joins:
             join.insert(tokens, time)
         assert all(join.topk() == joins[0].topk() for join in joins[1:])

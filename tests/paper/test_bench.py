@@ -1,4 +1,7 @@
-"""The measurements of performance run, and make their report."""
+"""The measurements of performance run, and make their report.
+
+Tests of swoop.paper.__main__, swoop.paper.measure.
+"""
 
 from __future__ import annotations
 
@@ -9,7 +12,7 @@ import pytest
 
 from swoop.paper import __main__ as bench
 from swoop.paper import measure
-from swoop.paper.streams import generate
+from swoop.paper.data_sets import generate
 
 
 def test_rates_with_a_peer(tmp_path: Path) -> None:
@@ -33,5 +36,5 @@ def test_the_report(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     assert "| tweet | 3,000 | 1,000 |" in text
     assert "bytes per set in the window" in text
     assert "cost of the change feed" in text
-    assert "](figures/performance.svg)" in text
-    assert (tmp_path / "docs" / "figures" / "performance.svg").read_text().startswith("<svg")
+    assert "](charts/performance.svg)" in text
+    assert (tmp_path / "docs" / "charts" / "performance.svg").read_text().startswith("<svg")

@@ -1,4 +1,7 @@
-"""The data sets of the paper: what is a set, what is its time, and that files may be large, broken or hostile."""
+"""The data sets of the paper: what is a set, what is its time, and that files may be large, broken or hostile.
+
+Tests of swoop.paper.xml_files, swoop.paper.mails.
+"""
 
 from __future__ import annotations
 
@@ -15,8 +18,8 @@ from pyspark.sql import DataFrame, SparkSession
 
 from swoop.errors import InvalidArgument, InvalidData, InvalidFile
 from swoop.live.files import Folder
-from swoop.paper import elements, loaders, mails
-from swoop.paper.loaders import LOADERS, dblp, enron, event_log, flickr, to_stream, tweets
+from swoop.paper import loaders, mails, xml_files
+from swoop.paper.loaders import LOADERS, dblp, enron, event_log, flickr, to_data_set, tweets
 from swoop.spark import rejected
 
 DBLP = """<?xml version="1.0" encoding="ISO-8859-1"?>
@@ -117,15 +120,15 @@ def test_dblp(spark: SparkSession, tmp_path: Path) -> None:
     assert (book["id"], book["text"]) == (None, "No key")
     assert (empty["text"], empty["tokens"]) == (None, None)
     assert rejected(sets).count() == 3
-    with pytest.warns(UserWarning, match="3 rows of dblp cannot be used"):
-        stream = to_stream("dblp", sets)
-    assert stream.sets() == [list(range(10))]
-    assert stream.times.tolist() == [1_495_929_600_000_000]
+    with pytest.warns(UserWarning, match="3 rows of dblp are unusable"):
+        data_set = to_data_set("dblp", sets)
+    assert data_set.sets() == [list(range(10))]
+    assert data_set.times.tolist() == [1_495_929_600_000_000]
     sets.unpersist()
 
 
-def parsed(path: Path, kind: Any = elements.Publications) -> list[tuple[str | None, ...]]:
-    return list(elements.parse(str(path), kind))
+def parsed(path: Path, kind: Any = xml_files.Publications) -> list[tuple[str | None, ...]]:
+    return list(xml_files.parse(str(path), kind))
 
 
 def test_entities_are_neither_expanded_nor_fetched(
@@ -141,7 +144,7 @@ def test_entities_are_neither_expanded_nor_fetched(
     parameter = put(tmp_path / "p.xml", f'<!DOCTYPE dblp [<!ENTITY % p SYSTEM "file://{secret}"> %p;]><dblp/>')
     after = put(tmp_path / "after.xml", '<!DOCTYPE dblp [%p;<!ENTITY x "boom">]><dblp><a key="1"><title>&x;</title></a></dblp>')
     opened: list[str] = []
-    monkeypatch.setattr(elements, "Folder", lambda path: opened.append(path) or Folder(path))
+    monkeypatch.setattr(xml_files, "Folder", lambda path: opened.append(path) or Folder(path))
     for path in (external, parameter):
         with pytest.raises(InvalidFile, match="declares the entity"):
             parsed(path)
@@ -159,10 +162,10 @@ def test_named_characters_need_no_doctype(tmp_path: Path) -> None:
     ("content", "says"),
     [
         ("<html><body/></html>", "its root is <html>, not <dblp>"),
-        ("", "is not whole XML: no element found"),
-        ("<dblp><article>", "is not whole XML: .*was it cut off"),
-        ("<dblp><article></dblp>", "is not whole XML: mismatched tag: line 1"),
-        ("<dblp>" + "<a>" * 200, "more than 100 elements within each other"),
+        ("", "is not complete XML: no element found"),
+        ("<dblp><article>", "is not complete XML: .*truncated"),
+        ("<dblp><article></dblp>", "is not complete XML: mismatched tag: line 1"),
+        ("<dblp>" + "<a>" * 200, "nested more than 100 deep"),
     ],
 )
 def test_broken_xml(tmp_path: Path, content: str, says: str) -> None:
@@ -175,7 +178,7 @@ def test_broken_gzip(tmp_path: Path) -> None:
     whole = path.read_bytes()
     for data in (whole[:-20], whole[:-6] + b"xxxxxx", whole[:30] + b"\xff" * 50 + whole[80:], b"not packed at all"):
         path.write_bytes(data)
-        with pytest.raises(InvalidFile, match="not a whole gzip file|not whole XML"):
+        with pytest.raises(InvalidFile, match="not a complete gzip file|not complete XML"):
             parsed(path)
     path.write_bytes(whole + gzip.compress(b"\n"))  # gzip files may be put one after the other
     assert len(parsed(path)) == 4
@@ -192,7 +195,7 @@ def test_wrong_files_are_told_by_the_loaders(spark: SparkSession, tmp_path: Path
         dblp(spark, put(tmp_path / "log.xml", XES))
     with pytest.raises(InvalidFile, match="has a DOCTYPE"):
         event_log(spark, put(tmp_path / "log.xes", "<!DOCTYPE log>" + XES.partition("?>")[2]))
-    with pytest.raises(InvalidData, match="no column 'case' for case; its first line names 'id', 'name', 'when'"):
+    with pytest.raises(InvalidData, match="no column 'case' for case; its columns are 'id', 'name', 'when'"):
         event_log(spark, put(tmp_path / "events.csv", "id,name,when\n"))
     with pytest.raises(InvalidData, match="no column 'message'"):
         enron(spark, put(tmp_path / "mails.csv", "file,text\n"))
@@ -201,17 +204,17 @@ def test_wrong_files_are_told_by_the_loaders(spark: SparkSession, tmp_path: Path
 
 
 def test_a_file_that_breaks_off_later(spark: SparkSession, tmp_path: Path) -> None:
-    chance = np.random.default_rng(1)
-    records = "".join(f'<a key="{n}" mdate="2020-01-01"><title>{chance.bytes(30).hex()}</title></a>' for n in range(10_000))
+    rng = np.random.default_rng(1)
+    records = "".join(f'<a key="{n}" mdate="2020-01-01"><title>{rng.bytes(30).hex()}</title></a>' for n in range(10_000))
     path = put(tmp_path / "dblp.xml.gz", f"<dblp>{records}</dblp>")
     path.write_bytes(path.read_bytes()[:-1000])
     sets = dblp(spark, path)
-    with pytest.raises(InvalidFile, match="dblp.xml.gz is not a whole gzip file: .*was it cut off"):
-        to_stream("dblp", sets)
+    with pytest.raises(InvalidFile, match="dblp.xml.gz is not a complete gzip file: .*truncated"):
+        to_data_set("dblp", sets)
     path = put(tmp_path / "tweets.json.gz", '{"id": 1, "text": "good morning"}\n' * 10_000)
     path.write_bytes(path.read_bytes()[:-30])
-    with pytest.raises(InvalidFile, match="file:.*/tweets.json.gz cannot be read to its end; was it cut off?"):
-        to_stream("tweet", tweets(spark, path))
+    with pytest.raises(InvalidFile, match="file:.*/tweets.json.gz is truncated"):
+        to_data_set("tweet", tweets(spark, path))
 
 
 def test_memory_is_that_of_a_batch(tmp_path: Path) -> None:
@@ -226,7 +229,7 @@ def test_memory_is_that_of_a_batch(tmp_path: Path) -> None:
     try:
         sizes = [
             batch.num_rows
-            for batch in loaders._batches(("id", "day", "text"), elements.parse(str(path), elements.Publications))
+            for batch in loaders._batches(("id", "day", "text"), xml_files.parse(str(path), xml_files.Publications))
         ]
         peak = tracemalloc.get_traced_memory()[1]
     finally:
@@ -315,12 +318,12 @@ def test_flickr(spark: SparkSession, tmp_path: Path) -> None:
     (by_place, _, _, _) = rows_of(flickr(spark, tabs, id=0, text=2, seed=8))
     assert (by_place["id"], by_place["tokens"]) == ("11", ["paris", "france"])
     assert by_place["time"] != first["time"]
-    with pytest.raises(InvalidData, match="has 3 columns .* and no column 7; say which"):
+    with pytest.raises(InvalidData, match="has 3 columns .* and no column 7; choose"):
         flickr(spark, tabs, text=7)
     with pytest.raises(InvalidData, match=r"no column 'x' for text \('x'\)"):
         flickr(spark, named, id="photo.id", text="x")
     for wrong in ({"id": -1}, {"id": "a", "text": 1}):
-        with pytest.raises(InvalidArgument, match="positions from 0 on, or names"):
+        with pytest.raises(InvalidArgument, match="positions from 0, or names"):
             flickr(spark, tabs, **wrong)  # type: ignore[arg-type]
 
 
@@ -348,7 +351,7 @@ def test_event_logs(spark: SparkSession, tmp_path: Path) -> None:
     assert {row.reason for row in rejected(sets).collect()} == {"the time is null"}
 
 
-def test_streams(spark: SparkSession) -> None:
+def test_data_sets(spark: SparkSession) -> None:
     second = dt.timedelta(seconds=1)
     rows: list[Any] = [
         ("b", at(2024, 1, 1), ["x", "y"]),
@@ -361,13 +364,13 @@ def test_streams(spark: SparkSession) -> None:
         ("g", at(2024, 1, 1), [None]),
     ]
     sets = spark.createDataFrame(rows, "id string, time timestamp, tokens array<string>").repartition(3)
-    with pytest.warns(UserWarning, match="3 rows of mine cannot be used and are left out"):
-        stream = to_stream("mine", sets)
-    assert stream.name == "mine"
-    assert stream.sets() == [[0], [1, 0], [2, 1], [3, 2], []]
-    assert (stream.times - stream.times[0]).tolist() == [0, 1_000_000, 1_000_000, 2_000_000, 2_000_000]
-    assert {column.dtype for column in (stream.times, stream.offsets, stream.tokens)} == {np.dtype(np.int64)}
-    with pytest.raises(InvalidData, match="none of the 2 rows of mine can be used"):
-        to_stream("mine", sets.filter("time is null or id is null"))
+    with pytest.warns(UserWarning, match="3 rows of mine are unusable and left out"):
+        data_set = to_data_set("mine", sets)
+    assert data_set.name == "mine"
+    assert data_set.sets() == [[0], [1, 0], [2, 1], [3, 2], []]
+    assert (data_set.times - data_set.times[0]).tolist() == [0, 1_000_000, 1_000_000, 2_000_000, 2_000_000]
+    assert {column.dtype for column in (data_set.times, data_set.offsets, data_set.tokens)} == {np.dtype(np.int64)}
+    with pytest.raises(InvalidData, match="all 2 rows of mine are unusable"):
+        to_data_set("mine", sets.filter("time is null or id is null"))
     with pytest.raises(InvalidData, match="no column 'tokens'"):
-        to_stream("mine", sets.drop("tokens"))
+        to_data_set("mine", sets.drop("tokens"))

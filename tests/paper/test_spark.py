@@ -1,4 +1,4 @@
-"""The measurements on Spark run and give figures."""
+"""The measurements on Spark run and give numbers."""
 
 from __future__ import annotations
 

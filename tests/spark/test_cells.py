@@ -1,9 +1,13 @@
-"""Cells and their merge, without Spark: workers that forget, attempts that do not count, batches that come again."""
+"""Cells and their merge, without Spark: workers that forget, attempts that do not count, batches that come again.
+
+Tests of swoop.live.cell, swoop.live.cell_engines, swoop.live.engines, swoop.live.grid, swoop.live.merge.
+"""
 
 from __future__ import annotations
 
 import pickle
 import random
+import shutil
 from dataclasses import replace
 from pathlib import Path
 from typing import Any
@@ -15,20 +19,21 @@ from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 from pyspark.serializers import CloudPickleSerializer
 
-from swoop.errors import InvalidArgument, InvalidFile, NotInWindow
+from swoop.errors import InternalError, InvalidArgument, InvalidFile, NotInWindow, SwoopError
 from swoop.join.topk_join import TopKJoin
 from swoop.live import chunks
-from swoop.live.cell import Cell, CellState
+from swoop.live.cell import Cell, CellState, error_from_json, error_to_json
+from swoop.live.cell_engines import CellEngines
 from swoop.live.checkpoint import Checkpoint
 from swoop.live.grid import Grid
-from swoop.live.live_cells import LiveCells
+from swoop.live.live_stream import LiveStream
 from swoop.live.outputs import FolderOutput
 from swoop.results import Pair
 from swoop.spark import cells as cells_module
-from swoop.spark.cells import Cells, Layout, _said, packed
-from swoop.times import find_window
+from swoop.spark.cells import Cells, Layout, packed, serialise
+from tests.live.test_earlier_release import BATCHES, DATA
 from tests.live.test_live_join import (  # noqa: F401
-    PARAMETERS,
+    SPEC,
     Row,
     Run,
     check,
@@ -42,6 +47,7 @@ from tests.live.test_live_join import (  # noqa: F401
     scenario,
     small,
     table,
+    with_join,
 )
 from tests.test_similarity import USER_DEFINED
 
@@ -86,7 +92,7 @@ class Cluster:
     def __init__(self, case: Run, groups: int, chance: random.Random) -> None:
         grid = Grid(groups)
         self.layout = Layout(grid, tuple(7 + 3 * n for n in range(len(grid.cells))))
-        self.parameters = replace(case.parameters, cells=len(grid.cells))
+        self.spec = replace(case.spec, cells=len(grid.cells))
         self.chance = chance
         self.kept = [Kept() for _ in grid.cells]
         self.workers: list[dict[Any, Any]] = [{}, {}]
@@ -100,7 +106,7 @@ class Cluster:
         cuts = sorted(self.chance.randrange(rows.num_rows + 1) for _ in range(2))
         tasks = [rows[a:b] for a, b in zip([0, *cuts], [*cuts, rows.num_rows], strict=True) if b > a]
         routed = (
-            pa.Table.from_batches([packed(task, self.layout, self.parameters.max_ahead) for task in tasks]).to_pandas()
+            pa.Table.from_batches([packed(task, self.layout, self.spec.max_ahead) for task in tasks]).to_pandas()
             if tasks
             else None
         )
@@ -118,10 +124,10 @@ class Cluster:
     def _attempt(self, number: int, rows: pd.DataFrame, ended: int | None, run: str) -> pd.DataFrame:
         kept = self.kept[number]
         kept.now = dict(kept.committed)
-        cells_module._kept = self.chance.choice(self.workers)
+        cells_module._cell_cache = self.chance.choice(self.workers)
         if self.chance.random() < 0.1:
-            cells_module._kept.clear()
-        cells = Cells(self.layout, self.parameters, run, ended)
+            cells_module._cell_cache.clear()
+        cells = Cells(self.layout, self.spec, run, ended)
         cells.init(kept)  # type: ignore[arg-type]
         (found,) = cells.handleInputRows((self.layout.keys[number],), iter([rows]), None)
         cells.close()
@@ -131,42 +137,43 @@ class Cluster:
         said = []
         for number, kept in enumerate(self.kept):
             kept.now = dict(kept.committed)
-            said += _said(self.cell(number).finish()).items()
+            said += serialise(self.cell(number).finish()).items()
         return pa.table({"what": [what for what, _ in said], "data": [data for _, data in said]})
 
     def cell(self, number: int) -> Cell:
         """A cell, made from its state."""
-        cells = Cells(self.layout, self.parameters, "another", None)
+        cells = Cells(self.layout, self.spec, "another", None)
         cells.init(self.kept[number])  # type: ignore[arg-type]
         return cells._cell(number, cells_module._SparkStore(cells._chunks, cells._state))[0]
 
 
-def start(folder: Path, cluster: Cluster) -> LiveCells:  # noqa: F811
-    parameters = cluster.parameters
+def start(folder: Path, cluster: Cluster) -> LiveStream:  # noqa: F811
+    spec = cluster.spec
     outputs = (FolderOutput(folder / name) for name in ("changes", "late", "rejected"))
-    return LiveCells(parameters, Checkpoint(folder, parameters.lasting()), *outputs, finish_cells=cluster.finish)
+    checkpoint = Checkpoint(folder, spec.lasting())
+    return LiveStream(spec, checkpoint, CellEngines(spec, checkpoint, cluster.finish), *outputs)
 
 
-def run_cells(folder: Path, case: Run, groups: int, chance: random.Random, dies: float = 0.0) -> LiveCells:  # noqa: F811
+def run_cells(folder: Path, case: Run, groups: int, chance: random.Random, dies: float = 0.0) -> LiveStream:  # noqa: F811
     """All batches; the driver dies now and then before Spark commits, and the batch comes again."""
     return run_on(Cluster(case, groups, chance), folder, case, dies)
 
 
-def run_on(cluster: Cluster, folder: Path, case: Run, dies: float = 0.0) -> LiveCells:  # noqa: F811
+def run_on(cluster: Cluster, folder: Path, case: Run, dies: float = 0.0) -> LiveStream:  # noqa: F811
     chance = cluster.chance
     live, name = start(folder, cluster), 0
     for batch, rows in enumerate(case.batches):
         before = [dict(kept.committed) for kept in cluster.kept]
-        live.process(batch, cluster.run(table(rows), live.ended, str(name)))
+        live.process(batch, cluster.run(table(rows), live.ended_at, str(name)))
         while chance.random() < dies:
             for kept, old in zip(cluster.kept, before, strict=True):
                 kept.committed = old
             live, name = start(folder, cluster), name + 1
-            live.process(batch, cluster.run(table(rows), live.ended, str(name)))
+            live.process(batch, cluster.run(table(rows), live.ended_at, str(name)))
         if batch in case.ends:
-            live.end()
+            live.finish()
             live, name = start(folder, cluster), name + 1
-    live.end()
+    live.finish()
     return live
 
 
@@ -183,11 +190,31 @@ def test_drivers_that_die(folder: Path, case: Run, groups: int, chance: random.R
         check(folder, case, run_cells(fresh(folder), case, groups, chance, dies=0.3))
 
 
+def test_a_checkpoint_of_an_earlier_release(tmp_path: Path) -> None:
+    shutil.unpack_archive(DATA / "cells.zip", tmp_path)
+    case = scenario()
+    cluster = Cluster(case, 2, random.Random(7))
+    for number, kept in enumerate(cluster.kept):
+        for file in (tmp_path / f"cell-{number}").iterdir():
+            if file.name == "state.json":
+                kept.committed["state"] = (file.read_text(),)
+            else:
+                kept.committed[file.name,] = (file.read_bytes(),)
+    live = start(tmp_path, cluster)
+    for batch, rows in enumerate(case.batches[BATCHES:], BATCHES):
+        live.process(batch, cluster.run(table(rows), live.ended_at, str(batch)))
+        if batch in case.ends:
+            live.finish()
+            live = start(tmp_path, cluster)
+    live.finish()
+    check(tmp_path, case, live)
+
+
 def test_a_user_defined_similarity(folder: Path) -> None:  # noqa: F811
     """It goes to the workers, and ranks the pairs of all cells."""
     case = scenario()
     sent = pickle.loads(CloudPickleSerializer().dumps(USER_DEFINED[0]))
-    case = replace(case, parameters=replace(case.parameters, similarity=sent))
+    case = replace(case, spec=with_join(case.spec, similarity=sent))
     check(fresh(folder), case, run_cells(folder, case, 3, random.Random(5)))
 
 
@@ -195,7 +222,7 @@ def test_chunks_of_a_cell_stay_few(folder: Path, monkeypatch: pytest.MonkeyPatch
     """A state has the rows of the window and no others, and old chunks are merged."""
     monkeypatch.setattr(chunks, "MERGED", 3)
     rows = [Row(n, n, (n % 5, n % 7)) for n in range(300)]
-    case = Run([rows[n : n + 3] for n in range(0, 300, 3)], frozenset(), replace(PARAMETERS, window=find_window(60)))
+    case = Run([rows[n : n + 3] for n in range(0, 300, 3)], frozenset(), with_join(SPEC, window=60))
     cluster = Cluster(case, 2, random.Random(3))
     check(fresh(folder), case, run_on(cluster, folder, case))
     for kept in cluster.kept:
@@ -211,7 +238,7 @@ def test_what_can_be_asked(folder: Path) -> None:  # noqa: F811
     told = live.explain(pair)
     assert (told.shared, told.only_newer, told.only_older) == ({2, 3}, {4}, {1})
     assert live.texts(pair) == (None, None)
-    with pytest.raises(NotInWindow, match="not in the top-k any more"):
+    with pytest.raises(NotInWindow, match="no longer in the top-k"):
         live.explain(Pair(1.0, 8, 9, 1, 1, 2))
     assert live.skyband() == []  # one pair, and k = 3
 
@@ -222,7 +249,7 @@ def test_the_skyband_of_known_pairs(folder: Path) -> None:  # noqa: F811
     live = run_cells(fresh(folder), case, 3, random.Random(1))
     entered = [row.record(False) for row in sorted((r for b in case.batches for r in b), key=order) if row.reason is None]
     late = {row["id"] for row in read(folder, "late")}
-    join = TopKJoin(case.parameters.k, case.parameters.window.length, algorithm="swoop-minimal")
+    join = TopKJoin(case.spec.join.k, case.spec.join.window.duration, algorithm="swoop-minimal")
     for record in entered:
         if record.id not in late:
             join.insert(record.tokens, record.time, record.id)
@@ -248,21 +275,32 @@ def test_a_damaged_chunk_is_told(folder: Path) -> None:  # noqa: F811
             kept.now[name] = (damaged,)
         with pytest.raises(InvalidFile, match=f"state of cell 0 is damaged: chunk {name[0]}.*Restore"):
             cluster.cell(0)
+    kept.committed[name] = (data[:-9],)
+    live = start(folder, cluster)
+    results = cluster.run(table([Row(99, 99, (1,))]), live.ended_at, "another run")
+    with pytest.raises(InvalidFile, match=f"^the state of cell 0 is damaged: chunk {name[0]}"):
+        live.process(len(case.batches), results)
     text = kept.committed["state"][0]
     with pytest.raises(InvalidFile, match="state of a cell is damaged: the checksum does not match"):
         CellState.from_json(text.replace("watermark", "Watermark"))
 
 
+@pytest.mark.parametrize("error", [InvalidFile("damaged"), InternalError("a pair is lost")])
+def test_errors_of_cells_come_to_the_driver_as_they_are(error: SwoopError) -> None:
+    found = error_from_json(error_to_json(error))
+    assert (type(found), str(found)) == (type(error), str(error))
+
+
 def test_a_worker_forgets_what_others_do(monkeypatch: pytest.MonkeyPatch) -> None:
-    cell = Cell(replace(PARAMETERS, cells=3), Grid(2), 0, CellState(batches=5), None)  # type: ignore[arg-type]
+    cell = Cell(replace(SPEC, cells=3), Grid(2), 0, CellState(batches=5), None)  # type: ignore[arg-type]
     now = [1000.0]
     monkeypatch.setattr(cells_module.time, "monotonic", lambda: now[0])
-    kept = {("a", 0): (990.0, cell), ("a", 1): (990.0, cell), ("b", 0): (300.0, cell), ("c", 0): (500.0, cell)}
-    monkeypatch.setattr(cells_module, "_kept", kept)
+    cached = {("a", 0): (990.0, cell), ("a", 1): (990.0, cell), ("b", 0): (300.0, cell), ("c", 0): (500.0, cell)}
+    monkeypatch.setattr(cells_module, "_cell_cache", cached)
     cells_module._forget_others("a", 6)
-    assert set(kept) == {("a", 0), ("a", 1), ("c", 0)}
+    assert set(cached) == {("a", 0), ("a", 1), ("c", 0)}
     cells_module._forget_others("a", 7)
-    assert set(kept) == {("c", 0)}
+    assert set(cached) == {("c", 0)}
 
 
 @pytest.mark.parametrize("cells", [0, -1, 2, 4, 5, 7, True, 3.0, "many"])

@@ -23,6 +23,7 @@ from pyspark.sql import SparkSession
 
 from swoop.spark import at_least_once, rejected, session, timestamps, topk_history, words
 from swoop.spark.java import find_java
+from tests.conftest import QUICK_JAVA
 from tests.spark.test_history import SCHEMA, collected, frame, history
 from tests.spark.test_slices import stays_of
 
@@ -55,7 +56,7 @@ ROWS = [
 def environment(**more: str) -> dict[str, str]:
     """Without what would make a process a client."""
     kept = {key: value for key, value in os.environ.items() if not key.startswith(("SPARK_", "PYSPARK_"))}
-    return {**kept, "SPARK_LOCAL_IP": "127.0.0.1", **more}
+    return {**kept, "SPARK_LOCAL_IP": "127.0.0.1", "SPARK_SUBMIT_OPTS": QUICK_JAVA, **more}
 
 
 @pytest.fixture
@@ -166,7 +167,7 @@ def test_over_connect(server: dict[str, str]) -> None:
 
     assert answers["rejected"] == [0, 3, 4]
     (message,) = answers["warned"]
-    assert message.startswith("3 rows cannot be used")
+    assert message.startswith("3 rows are unusable")
     assert answers["no rows"] == []
 
     stays: dict[Any, int] = {}

@@ -1,4 +1,7 @@
-"""Histories on Spark: equal to brute force, whatever the slices and partitions."""
+"""Histories on Spark: equal to brute force, whatever the slices and partitions.
+
+Tests of swoop.spark.rows.
+"""
 
 from __future__ import annotations
 
@@ -105,7 +108,7 @@ def test_rows_that_cannot_be_used(spark: SparkSession) -> None:
         (5, 2, ["a"], "right"),
     ]
     sets = spark.createDataFrame(rows, SCHEMA)
-    with pytest.warns(UserWarning, match="^4 rows cannot be used"):
+    with pytest.warns(UserWarning, match="^4 rows are unusable"):
         stays = topk_history(sets, 3, 10)
     assert [tuple(row)[:2] for row in stays.collect()] == [(5, 1)]
     assert rejected(sets).count() == 4
@@ -129,12 +132,12 @@ def test_a_user_defined_similarity(spark: SparkSession) -> None:
 @pytest.mark.parametrize(
     ("options", "error", "message"),
     [
-        ({"k": 0}, InvalidArgument, "k must be an integer of at least 1"),
+        ({"k": 0}, InvalidArgument, "k must be at least 1, not 0"),
         ({"slices": 0}, InvalidArgument, "slices must be at least 1"),
         ({"window": None}, InvalidArgument, "a duration or an integer"),
-        ({"window": "1 hour"}, InvalidData, "column 'time' has type bigint, but here times are timestamps"),
-        ({"time": "when"}, InvalidData, "no column 'when' for time; there is 'id', 'time', 'tokens', 'stream'"),
-        ({"tokens": "id"}, InvalidData, "column 'id' has type bigint; tokens are an array"),
+        ({"window": "1 hour"}, InvalidData, "column 'time' has type bigint, but times must be timestamps"),
+        ({"time": "when"}, InvalidData, "no column 'when' for time; columns: 'id', 'time', 'tokens', 'stream'"),
+        ({"tokens": "id"}, InvalidData, "column 'id' has type bigint; tokens must be arrays"),
         ({"id": "nope"}, InvalidData, "no column 'nope' for id"),
     ],
 )

@@ -21,8 +21,8 @@ from swoop.live.manifest import result_files
 from swoop.oracle import Record
 from swoop.spark import explain, rejected, rows, topk_history, topk_stream, transitions
 from swoop.spark.history import _Extent
-from swoop.times import FIRST_DATETIME, LATEST, find_window
-from tests.live.test_live_join import PARAMETERS, Row, folder, start, table  # noqa: F401
+from swoop.times import FIRST_DATETIME, LATEST
+from tests.live.test_live_join import SPEC, Row, folder, start, table, with_join  # noqa: F401
 from tests.spark.test_slices import stays_of
 from tests.support.hostile import MOST, NAMES, READ, HostileRow, as_given, bad_rows, good_rows, write
 
@@ -83,7 +83,7 @@ def test_history(spark: SparkSession, tmp_path: Path, kind: str, slices: int | N
     case = Case(kind, texts=False, size=40)
     write(tmp_path / "in", case.files)
     sets = as_given(spark.read.parquet(str(tmp_path / "in")), kind)
-    with pytest.warns(UserWarning, match=f"^{len(case.bad)} rows cannot be used"):
+    with pytest.warns(UserWarning, match=f"^{len(case.bad)} rows are unusable"):
         stays = topk_history(sets, 4, case.options["window"], **COLUMNS, slices=slices)
     found = [tuple(row.values()) for row in stays.toArrow().to_pylist()]
     assert sorted(found, key=repr) == stays_of(case.records, **case.options)
@@ -132,10 +132,10 @@ def _read(path: Path) -> list[dict[str, Any]]:
 def test_the_longest_window_and_lateness(folder: Path, times: list[int]) -> None:  # noqa: F811
     """No sum of them is beyond 64 bits."""
     length = LATEST - 1
-    live = start(folder, replace(PARAMETERS, window=find_window(length), lateness=length, max_ahead=length))
+    live = start(folder, replace(with_join(SPEC, window=length), lateness=length, max_ahead=length))
     for batch, time in enumerate(times):
         live.process(batch, table([Row(batch, time, (1, 2))]))
-    live.end()
+    live.finish()
     records = [Record((1, 2), time, number) for number, time in enumerate(times) if time - times[0] <= length]
     assert list(live.topk) == oracle.topk(records, 3, length)
     assert live.stats.rejected == len(times) - len(records)
@@ -144,10 +144,10 @@ def test_the_longest_window_and_lateness(folder: Path, times: list[int]) -> None
 @pytest.mark.parametrize("kind", ["aware", "naive"])
 def test_the_first_time_that_there_is(folder: Path, kind: Any) -> None:  # noqa: F811
     """The watermark is before it, and is shown as it."""
-    live = start(folder, replace(PARAMETERS, window=find_window("1 hour"), lateness=4, times=kind))
+    live = start(folder, replace(with_join(SPEC, window="1 hour"), lateness=4, time_kind=kind))
     live.process(0, table([Row(1, FIRST_DATETIME, (1, 2))]))
     assert live.stats.watermark.replace(tzinfo=None) == dt.datetime.min  # type: ignore[union-attr]
-    live = start(folder, replace(PARAMETERS, window=find_window("1 hour"), lateness=4, times=kind))
+    live = start(folder, replace(with_join(SPEC, window="1 hour"), lateness=4, time_kind=kind))
     live.process(1, table([Row(2, FIRST_DATETIME + 1, (1, 2)), Row(3, FIRST_DATETIME + 9, (3,))]))
     assert [(pair.newer, pair.older) for pair in live.topk] == [(2, 1)]
 

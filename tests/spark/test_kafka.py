@@ -1,21 +1,37 @@
-"""From a topic to topics, with a real broker and Spark's own connector: killed on the way, and from the command line."""
+"""From a topic to topics, with a real broker and Spark's own connector: killed on the way, and from the command line.
+
+Tests of swoop.spark.topics.
+"""
 
 from __future__ import annotations
 
 import datetime as dt
 import json
+from collections.abc import Iterator
 from pathlib import Path
+
+import pytest
 
 import swoop
 from swoop import oracle
 from swoop.oracle import Record
 from tests.spark.test_stream import posts
-from tests.support.kafka_broker import Broker, connector_jars, consume, produce
+from tests.support.kafka_broker import MISSING, Broker, connector_jars, consume, jars, produce
 from tests.support.kafka_driver import HALF
 from tests.support.processes import drive
+from tests.support.setup import lacking
 
 
-def test_from_topic_to_topic(tmp_path: Path) -> None:
+@pytest.fixture(scope="module")
+def broker() -> Iterator[Broker]:
+    """One for all tests; each has its own topics."""
+    if jars() is None:
+        lacking(MISSING)
+    with Broker() as found:
+        yield found
+
+
+def test_from_topic_to_topic(broker: Broker, tmp_path: Path) -> None:
     """Every change is in the topic once and in order, though one process died while it wrote and one before the commit."""
     rows = posts(200, seed=3)
     join = swoop.TopKJoin(4, "40 seconds", track_changes=True)
@@ -24,19 +40,17 @@ def test_from_topic_to_topic(tmp_path: Path) -> None:
     expected = [
         (change.kind, change.time, change.pair.newer, change.pair.older, change.pair.similarity) for change in join.changes()
     ]
-    connector_jars()  # before there is a Spark to choose a Java for Maven
     lines = [json.dumps(row) for row in rows]
-    with Broker() as broker:
-        produce(broker.servers, "posts", [*lines[:100], "{this is no post", *lines[100:]])
-        arguments = (broker.servers, str(tmp_path / "checkpoint"))
-        killed = drive("tests.support.kafka_driver", *arguments, HALF, "0")
-        assert killed.returncode == -9, killed.stderr[-2000:]
-        killed = drive("tests.support.kafka_driver", *arguments, "before the commit", "3")
-        assert killed.returncode == -9, killed.stderr[-2000:]
-        ended = drive("tests.support.kafka_driver", *arguments)
-        assert ended.returncode == 0, ended.stderr[-2000:]
-        found = consume(broker.servers, "changes")
-        rejected = consume(broker.servers, "rejected")
+    produce(broker.servers, "posts", [*lines[:100], "{this is no post", *lines[100:]])
+    arguments = (broker.servers, str(tmp_path / "checkpoint"))
+    killed = drive("tests.support.kafka_driver", *arguments, HALF, "0")
+    assert killed.returncode == -9, killed.stderr[-2000:]
+    killed = drive("tests.support.kafka_driver", *arguments, "before the commit", "3")
+    assert killed.returncode == -9, killed.stderr[-2000:]
+    ended = drive("tests.support.kafka_driver", *arguments)
+    assert ended.returncode == 0, ended.stderr[-2000:]
+    found = consume(broker.servers, "changes")
+    rejected = consume(broker.servers, "rejected")
     assert ended.stdout.splitlines()[-1] == repr(list(join.topk()))
     changes = [json.loads(record.value or "") for record in found]
     assert [
@@ -48,7 +62,7 @@ def test_from_topic_to_topic(tmp_path: Path) -> None:
     assert json.loads(one.value or "")["reason"] == "the id is null"
 
 
-def test_from_the_command_line(tmp_path: Path) -> None:
+def test_from_the_command_line(broker: Broker) -> None:
     """Columns are learned from the messages; changes come out of standard output and out of a topic."""
     rows = posts(60, seed=5, disorder=1)
     records = [Record(row["text"].split(), dt.datetime.fromisoformat(row["time"]), row["id"]) for row in rows]
@@ -56,15 +70,14 @@ def test_from_the_command_line(tmp_path: Path) -> None:
         (change.kind, change.pair.newer, change.pair.older, change.pair.similarity)
         for change in oracle.changes(records, k=3, window="20 seconds")
     ]
-    jars = connector_jars()
-    with Broker() as broker:
-        produce(broker.servers, "posts", [*map(json.dumps, rows), "{this is no post"])
-        source, out = (f"kafka://{broker.servers}/{topic}" for topic in ("posts", "changes"))
-        options = ("--once", "--json", "-k", "3", "--window", "20s", "--jars", jars, "--changes", out, "--master", "local[2]")
-        ended = drive("swoop.cli", "stream", source, *options)
-        assert ended.returncode == 0, ended.stderr[-2000:]
-        found = consume(broker.servers, "changes", len(expected))
-        nothing = drive("swoop.cli", "stream", f"kafka://{broker.servers}/none", "--once", "--jars", jars)
+    connector = connector_jars()
+    produce(broker.servers, "messages", [*map(json.dumps, rows), "{this is no post"])
+    source, out = (f"kafka://{broker.servers}/{topic}" for topic in ("messages", "found"))
+    options = ("--once", "--json", "-k", "3", "--window", "20s", "--jars", connector, "--changes", out, "--master", "local[2]")
+    ended = drive("swoop.cli", "stream", source, *options)
+    assert ended.returncode == 0, ended.stderr[-2000:]
+    found = consume(broker.servers, "found", len(expected))
+    nothing = drive("swoop.cli", "stream", f"kafka://{broker.servers}/none", "--once", "--jars", connector)
     for changes in (ended.stdout.splitlines(), [record.value or "" for record in found]):
         read = map(json.loads, changes)
         assert [(c["kind"], c["newer"], c["older"], c["similarity"]) for c in read] == expected

@@ -14,15 +14,14 @@ import numpy as np
 import pyarrow as pa
 
 from swoop.live.ahead import spans_of
-from swoop.live.base import Parameters
 from swoop.live.cell import Cell, CellState
 from swoop.live.grid import Grid
-from swoop.similarity import find_similarity
-from swoop.times import find_window
+from swoop.live.stream_spec import StreamSpec
+from swoop.spec import JoinSpec
 from tests.live.test_live_join import start
 
 BATCHES, ROWS, TOKENS, LENGTH = 24, 2000, 50, 1000  # 2.4 GB
-PARAMETERS = Parameters(10, find_window(10**6), find_similarity("jaccard"), False, None, 5, "integer", tokens="array<string>")
+SPEC = StreamSpec(JoinSpec(10, 10**6), lateness=5, time_kind="integer", token_type="array<string>")
 
 
 def batches(seed: int = 1) -> Iterator[pa.Table]:
@@ -51,14 +50,14 @@ def peak() -> float:
 
 
 def test_a_live_join(tmp_path: Path) -> None:
-    live = start(tmp_path, PARAMETERS)
+    live = start(tmp_path, SPEC)
     given = list(enumerate(batches()))
     for batch, rows in given[:BATCHES]:
         live.process(batch, rows)
     assert sum(chunk.bytes for chunk in live._state.chunks) > 2**31
     del given[:BATCHES]
     before, kept = peak(), live.topk
-    again = start(tmp_path, PARAMETERS)
+    again = start(tmp_path, SPEC)
     print(
         f"\na window of {sum(c.bytes for c in again._state.chunks) / 2**30:.1f} GiB: {before:.1f} GB, restored {peak():.1f} GB"
     )
@@ -82,7 +81,7 @@ class Store(dict[str, Any]):
 
 def test_a_cell() -> None:
     store: Any = Store()
-    cell = Cell(PARAMETERS, Grid(1), 0, CellState(), store)
+    cell = Cell(SPEC, Grid(1), 0, CellState(), store)
     for rows in batches():
         sets = rows.drop_columns(["reason", "row"])
         sets = sets.append_column("group", pa.array([0] * rows.num_rows, pa.int32()))
@@ -92,7 +91,7 @@ def test_a_cell() -> None:
     before, kept = peak(), [pair.arrivals for part in cell._parts for pair in part.join.topk()]
     state = cell.state
     del cell
-    again = Cell(PARAMETERS, Grid(1), 0, state, store)
+    again = Cell(SPEC, Grid(1), 0, state, store)
     print(f"\na cell: {before:.1f} GB, restored {peak():.1f} GB")
     assert [pair.arrivals for part in again._parts for pair in part.join.topk()] == kept
     assert again.finish().figures["window_size"] == BATCHES * ROWS + 40

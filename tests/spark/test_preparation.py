@@ -238,7 +238,7 @@ def test_what_is_no_time_is_rejected(spark: SparkSession) -> None:
     raw = spark.createDataFrame([(1, "10"), (2, "then"), (3, "20"), (4, None), (5, "1e99")], "id int, at string")
     sets = raw.selectExpr("id", "at", "array('x') tokens").withColumn("time", timestamps("at", unit="ms"))
     assert {row.id for row in rejected(sets).collect()} == {2, 4, 5}
-    with pytest.warns(UserWarning, match="^3 rows cannot be used"):
+    with pytest.warns(UserWarning, match="^3 rows are unusable"):
         (stay,) = topk_history(sets, 3, "1 hour").collect()
     assert (stay.newer, stay.older) == (3, 1)
 

@@ -35,7 +35,7 @@ def test_a_core_never_gets_more_than_it_can_take() -> None:
 
 def test_auto(spark: SparkSession) -> None:
     sets = spark.readStream.format("rate").load().selectExpr("value id", "timestamp time", "array(value) tokens")
-    assert topk_stream(sets, 3, "1 hour", cells="auto", rate=100)._parameters.cells == 1
+    assert topk_stream(sets, 3, "1 hour", cells="auto", rate=100)._spec.cells == 1
     for rate in (None, 0, -5, "many", True):
         with pytest.raises(InvalidArgument, match="cells='auto' needs rate="):
             topk_stream(sets, 3, "1 hour", cells="auto", rate=rate)  # type: ignore[arg-type]

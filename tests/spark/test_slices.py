@@ -9,10 +9,11 @@ import pyarrow as pa
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from swoop import oracle
 from swoop.oracle import Record
-from swoop.spark.slices import SEGMENT, replay_slice
+from swoop.spark.slices import replay_slice
+from swoop.spec import JoinSpec
 from tests.support.histories import SIMILARITIES, records, thresholds
+from tests.support.judge import judge
 
 Stay = tuple[Any, ...]
 
@@ -21,7 +22,8 @@ def stays_of(history: list[Record], **options: Any) -> list[Stay]:
     """Stays of positive length, by brute force: arrivals of newer and older, similarity, overlap, enter, leave."""
     found: list[Stay] = []
     entered: dict[Any, Any] = {}
-    for change in oracle.changes(history, **options):
+    judged = judge(history, **options)
+    for change in judged.changes:
         pair = change.pair
         if change.kind == "enter":
             entered[pair.arrivals] = change.time
@@ -29,10 +31,7 @@ def stays_of(history: list[Record], **options: Any) -> list[Stay]:
             enter = entered.pop(pair.arrivals)
             if change.time > enter:
                 found.append((pair.newer, pair.older, pair.similarity, pair.overlap, enter, change.time))
-    found += [
-        (pair.newer, pair.older, pair.similarity, pair.overlap, entered[pair.arrivals], None)
-        for pair in oracle.topk(history, **options)
-    ]
+    found += [(pair.newer, pair.older, pair.similarity, pair.overlap, entered[pair.arrivals], None) for pair in judged.topk()]
     return sorted(found, key=repr)
 
 
@@ -40,6 +39,7 @@ def run_sliced(history: list[Record], cuts: list[int], batch: int, **options: An
     """Replay each slice and put the segments together, as Spark does."""
     segments: dict[Any, list[dict[str, Any]]] = {}
     length = options["window"]
+    spec = JoinSpec(**options, track_changes=True)
     for number, (start, stop) in enumerate(pairwise(cuts)):
         rows = [(n, r) for n, r in enumerate(history) if start - length < r.time < stop]
         if not rows:
@@ -54,18 +54,13 @@ def run_sliced(history: list[Record], cuts: list[int], batch: int, **options: An
         )
         given_out = replay_slice(
             table.to_batches(batch),
-            options["k"],
-            length,
-            options["similarity"],
-            options["min_similarity"],
-            options["two_streams"],
+            spec,
             start,
             stop,
             number == len(cuts) - 2,
             pa.int64(),
         )
         for part in given_out:
-            assert part.schema.names == list(SEGMENT)
             for row in part.to_pylist():
                 segments.setdefault((row["newer"], row["older"]), []).append(row)
     found: list[Stay] = []

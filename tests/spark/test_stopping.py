@@ -1,4 +1,7 @@
-"""How a run on Spark ends: drained, stopped, failed; and what waits then."""
+"""How a run on Spark ends: drained, stopped, failed; and what waits then.
+
+Tests of swoop.spark.handle.
+"""
 
 from __future__ import annotations
 
@@ -128,8 +131,8 @@ def test_clocks_that_cannot_be_followed(spark: SparkSession, tmp_path: Path) -> 
     for message, stream, options in [
         ("times are integers", topk_stream(numbers, 1, 10, lateness=0), {}),
         ("not possible with cells", topk_stream(sets, 1, "1 h", cells=3), {}),
-        ("exclude each other", topk_stream(sets, 1, "1 h"), {"available_now": True}),
-        ("a second at least", topk_stream(sets, 1, "1 h"), {"idle": "1 ms"}),
+        ("mutually exclusive", topk_stream(sets, 1, "1 h"), {"available_now": True}),
+        ("at least one second", topk_stream(sets, 1, "1 h"), {"idle": "1 ms"}),
         ("cannot read the idle 'soon'", topk_stream(sets, 1, "1 h"), {"idle": "soon"}),
     ]:
         with pytest.raises(InvalidArgument, match=message):

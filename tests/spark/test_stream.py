@@ -1,4 +1,7 @@
-"""Live joins on Spark: files of all kinds as sources, outputs, restarts, kill -9, and the same result as the history's."""
+"""Live joins on Spark: files of all kinds as sources, outputs, restarts, kill -9, and the same result as the history's.
+
+Tests of swoop.live.metrics, swoop.spark.sessions.
+"""
 
 from __future__ import annotations
 
@@ -131,7 +134,7 @@ def test_two_streams_integers_and_strings(spark: SparkSession, tmp_path: Path) -
         changes="memory", available_now=True
     )
     assert handle.await_termination(60)
-    with pytest.warns(UserWarning, match="rows cannot be used"):
+    with pytest.warns(UserWarning, match="rows are unusable"):
         expected = history_of(spark, spark.read.parquet(str(tmp_path / "in")), 3, 10, "overlap", **options, min_similarity=2)
     found = list(handle.changes())
     assert stays_of(found) == expected
@@ -277,24 +280,30 @@ def test_restarts(spark: SparkSession, tmp_path: Path) -> None:
         assert handle.topk() == join.topk()[:2]
 
 
-def test_killed_with_signal_9(spark: SparkSession, tmp_path: Path) -> None:
-    """One process after the other is killed at another moment; what is there in the end is what an undisturbed run leaves."""
+def test_killed_with_signal_9(spark: SparkSession, tmp_path: Path, request: pytest.FixtureRequest) -> None:
+    """One process after the other is killed at another moment; what is there in the end is what an undisturbed run leaves.
+
+    With ``--kills``, several times, and at other batches each time.
+    """
     rows = posts(400, seed=7, disorder=12)
     rows[150]["time"] = "soon"
-    for name in ("killed", "undisturbed"):
-        write_files(tmp_path / name / "in", rows, 8)
+    write_files(tmp_path / "undisturbed/in", rows, 8)
     undisturbed = killed_driver.start(spark, tmp_path / "undisturbed")
     undisturbed.await_termination(120)
-    for batch, moment in enumerate(killed_driver.MOMENTS, 2):
-        ended = drive("tests.support.killed_driver", str(tmp_path / "killed"), moment, str(batch))
-        assert ended.returncode == -9, f"{moment}: {ended.stderr[-2000:]}"
-    ended = drive("tests.support.killed_driver", str(tmp_path / "killed"))
-    assert ended.returncode == 0, ended.stderr[-2000:]
-    assert ended.stdout.splitlines()[0] == repr(list(undisturbed.topk()))
-    for name in ("changes", "late", "rejected"):
-        found, expected = (read_rows(spark, tmp_path / run, name) for run in ("killed", "undisturbed"))
-        assert found == expected
-        assert len(found) == getattr(undisturbed.stats, name) > 0
+    moments = list(killed_driver.MOMENTS)
+    for turn in range(request.config.getoption("--kills")):
+        folder = tmp_path / f"killed{turn}"
+        write_files(folder / "in", rows, 8)
+        for batch, moment in enumerate(moments[turn:] + moments[:turn], 2):
+            ended = drive("tests.support.killed_driver", str(folder), moment, str(batch))
+            assert ended.returncode == -9, f"{moment}: {ended.stderr[-2000:]}"
+        ended = drive("tests.support.killed_driver", str(folder))
+        assert ended.returncode == 0, ended.stderr[-2000:]
+        assert ended.stdout.splitlines()[0] == repr(list(undisturbed.topk()))
+        for name in ("changes", "late", "rejected"):
+            found, expected = (read_rows(spark, run, name) for run in (folder, tmp_path / "undisturbed"))
+            assert found == expected
+            assert len(found) == getattr(undisturbed.stats, name) > 0
 
 
 def test_a_failure_is_told(spark: SparkSession, tmp_path: Path) -> None:
@@ -329,7 +338,7 @@ def test_an_output_belongs_to_one_stream(spark: SparkSession, tmp_path: Path) ->
         ({"changes": tmp_path / "changes"}, "belongs to another stream"),
         ({"late": folder(tmp_path / "changes")}, "for late belongs to another stream"),
         ({"changes": tmp_path / "new", "late": tmp_path / "new"}, "changes and late, go to the same folder"),
-        ({"changes": tmp_path / "in"}, "files of somebody else, such as '000.json'"),
+        ({"changes": tmp_path / "in"}, "foreign files, such as '000.json'"),
     ):
         with pytest.raises(InvalidArgument, match=message):
             start("second", **outputs)
@@ -377,12 +386,12 @@ def test_refused(spark: SparkSession, tmp_path: Path) -> None:
         (InvalidArgument, "'base' has no change feed", lambda: topk_stream(sets, 1, "1 h", algorithm="base")),
         (InvalidArgument, "duration or an integer, not None", lambda: topk_stream(sets, 1, None)),
         (InvalidData, "no column 'name' for id", lambda: topk_stream(sets, 1, "1 h", id="name")),
-        (InvalidData, "'text' has type string; tokens are an array", lambda: topk_stream(sets, 1, "1 h", tokens="text")),
+        (InvalidData, "'text' has type string; tokens must be arrays", lambda: topk_stream(sets, 1, "1 h", tokens="text")),
         (InvalidData, "'text' has type string.*timestamps", lambda: topk_stream(sets, 1, "1 h", time="text")),
         (InvalidData, "'time' has type timestamp; an id is", lambda: topk_stream(sets, 1, "1 h", id="time")),
         (InvalidType, "lateness must be a duration.*not 7", lambda: topk_stream(sets, 1, "1 h", lateness=7)),
         (InvalidArgument, "0 at least", lambda: topk_stream(sets, 1, "1 h", lateness=-dt.timedelta(1))),
-        (InvalidArgument, "exclude each other", lambda: topk_stream(sets, 1, "1 h").start(trigger="1 s", available_now=True)),
+        (InvalidArgument, "mutually exclusive", lambda: topk_stream(sets, 1, "1 h").start(trigger="1 s", available_now=True)),
         (InvalidType, "changes must be a function.*not 5", lambda: topk_stream(sets, 1, "1 h").start(changes=5)),
         (InvalidArgument, "names no topic", lambda: topk_stream(sets, 1, "1 h").start(changes="kafka://topic")),
     ]:

@@ -15,7 +15,7 @@ from hypothesis import strategies as st
 from pyspark.sql import SparkSession
 
 from swoop import oracle
-from swoop.live.base import ordered
+from swoop.live.row_order import sort_rows
 from swoop.oracle import Record
 from swoop.spark import topk_history, topk_stream
 from tests.spark.test_slices import stays_of
@@ -71,7 +71,7 @@ def test_one_order(given_rows: list[Any]) -> None:
         columns = list(zip(*rows, strict=True)) or [()] * 4
         names = ("time", "id", "tokens", "stream")
         table = pa.table({n: pa.array(column, t) for n, column, t in zip(names, columns, types, strict=True)})
-        assert [tuple(row.values()) for row in ordered(table).to_pylist()] == sorted(rows)
+        assert [tuple(row.values()) for row in sort_rows(table).to_pylist()] == sorted(rows)
 
 
 WORDS = 2**64

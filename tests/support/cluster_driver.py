@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import logging
+import os
 import sys
 from pathlib import Path
 
@@ -33,6 +34,7 @@ if __name__ == "__main__":
         spark_executor_memory="700m",
         spark_executor_cores=1,
         spark_locality_wait="1s",
+        spark_executor_extraJavaOptions=os.environ.get("SPARK_DAEMON_JAVA_OPTS", ""),
     )
     try:
         handle = start(spark, Path(folder), int(cells))

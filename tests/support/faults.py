@@ -6,7 +6,7 @@ import ctypes
 import mmap
 import sys
 import weakref
-from collections.abc import Iterator
+from collections.abc import Iterator, Set
 from contextlib import contextmanager
 from pathlib import Path
 from typing import Any
@@ -56,8 +56,8 @@ def failing_allocations(fault: Fault) -> Iterator[None]:
 
 
 @contextmanager
-def interrupted_lines(fault: Fault) -> Iterator[None]:
-    """Every line of engine and join is an occasion."""
+def interrupted_lines(fault: Fault, files: Set[str] = frozenset(INTERRUPTED)) -> Iterator[None]:
+    """Every line of some files, those of engine and join, is an occasion."""
 
     def at_line(frame: Any, event: str, argument: Any) -> Any:
         if event == "line":
@@ -65,7 +65,7 @@ def interrupted_lines(fault: Fault) -> Iterator[None]:
         return at_line
 
     def at_call(frame: Any, event: str, argument: Any) -> Any:
-        return at_line if frame.f_code.co_filename in INTERRUPTED else None
+        return at_line if frame.f_code.co_filename in files else None
 
     before = sys.gettrace()
     sys.settrace(at_call)

@@ -30,6 +30,7 @@ from swoop.spark.java import find_java
 KAFKA = "4.3.1"
 SLF4J = "1.7.36"  # what Kafka was built for
 SPARK = pyspark.__version__
+MISSING = "Kafka is missing: python -m tests.support.setup fetches it with Maven"
 SUBSTITUTES = ("4.2.0", "4.0.0")  # of connector and token provider, for registries without those of the newest Spark
 
 # Spark's own pom adds a repository, which a machine may not reach; one of the same id that is disabled takes its place.
@@ -85,22 +86,30 @@ class Record(NamedTuple):
     value: str | None
 
 
-def fetch() -> Path:
-    """The folder of the jars, ``broker`` and ``connector``; fetched with Maven if they are not there yet."""
-    cache = Path(os.environ.get("SWOOP_TEST_CACHE") or Path.home() / ".cache" / "swoop-tests")
-    folder = cache / f"kafka-{KAFKA}-spark-{SPARK}"
-    if folder.exists():
-        return folder
-    cache.mkdir(parents=True, exist_ok=True)
-    with (cache / "lock").open("w") as lock:
+def cache() -> Path:
+    return Path(os.environ.get("SWOOP_TEST_CACHE") or Path.home() / ".cache" / "swoop-tests")
+
+
+def _folder() -> Path:
+    return cache() / f"kafka-{KAFKA}-spark-{SPARK}"
+
+
+def jars() -> Path | None:
+    """The folder of the jars, ``broker`` and ``connector``, if they are there."""
+    return _folder() if _folder().exists() else None
+
+
+def fetch() -> None:
+    """Get the jars with Maven."""
+    cache().mkdir(parents=True, exist_ok=True)
+    with (cache() / "lock").open("w") as lock:
         fcntl.flock(lock, fcntl.LOCK_EX)
-        if not folder.exists():
-            with tempfile.TemporaryDirectory(dir=cache) as name:
+        if jars() is None:
+            with tempfile.TemporaryDirectory(dir=cache()) as name:
                 unfinished = Path(name) / "jars"
                 _fetch_broker(unfinished / "broker")
                 _fetch_connector(unfinished / "connector")
-                unfinished.rename(folder)
-    return folder
+                unfinished.rename(_folder())
 
 
 def _fetch_broker(folder: Path) -> None:
@@ -147,7 +156,7 @@ def _copy_jars(folder: Path, *dependencies: tuple[str, str, str, str]) -> None:
     try:
         done = subprocess.run([*command, *options], capture_output=True, text=True, timeout=600)
     except FileNotFoundError:
-        raise RuntimeError("Tests with Kafka fetch it with Maven, and there is no mvn on the path.") from None
+        raise RuntimeError("Kafka is fetched with Maven, and there is no mvn: install Debian's package maven.") from None
     except subprocess.TimeoutExpired:
         raise RuntimeError("Maven did not fetch Kafka within ten minutes.") from None
     if done.returncode:
@@ -159,9 +168,9 @@ def _copy_jars(folder: Path, *dependencies: tuple[str, str, str, str]) -> None:
 
 def connector_jars() -> str:
     """The jars of Spark's Kafka connector, for the setting ``spark.jars``; warns if they are not of this very Spark."""
-    folder = fetch() / "connector"
-    jars = sorted(folder.glob("*.jar"))
-    others = [jar.name for jar in jars if jar.name.startswith("spark-") and not jar.name.endswith(f"-{SPARK}.jar")]
+    folder = _folder() / "connector"
+    found = sorted(folder.glob("*.jar"))
+    others = [jar.name for jar in found if jar.name.startswith("spark-") and not jar.name.endswith(f"-{SPARK}.jar")]
     if others:
         with warnings.catch_warnings():  # to be seen in the summary of a test run, and fail none
             warnings.simplefilter("always")
@@ -170,7 +179,7 @@ def connector_jars() -> str:
                 f"remove {folder.parent} to look again",
                 stacklevel=2,
             )
-    return ",".join(map(str, jars))
+    return ",".join(map(str, found))
 
 
 def _java(main: str, *arguments: str | Path, level: str = "error", memory: str = "128m") -> list[str]:
@@ -181,7 +190,7 @@ def _java(main: str, *arguments: str | Path, level: str = "error", memory: str =
         "-XX:TieredStopAtLevel=1",
         f"-Dorg.slf4j.simpleLogger.defaultLogLevel={level}",
         "-cp",
-        f"{fetch()}/broker/*",
+        f"{_folder()}/broker/*",
         main,
         *map(str, arguments),
     ]

@@ -12,7 +12,7 @@ from pyspark.sql import SparkSession
 
 from swoop.live import chunks
 from swoop.live.files import Folder
-from swoop.live.live_join import LiveJoin
+from swoop.live.live_stream import LiveStream
 from swoop.live.outputs import FolderOutput
 from swoop.spark import StreamHandle, session, timestamps, topk_stream, words
 
@@ -20,7 +20,7 @@ MOMENTS: dict[str, tuple[Any, str, str]] = {
     "before the rows are written": (chunks, "write_chunk", "before"),
     "after the rows are written": (chunks, "write_chunk", "after"),
     "before the results": (FolderOutput, "put", "before"),
-    "before the commit": (LiveJoin, "process", "after"),
+    "before the commit": (LiveStream, "process", "after"),
     "during pruning": (Folder, "delete", "after"),
 }
 
@@ -40,7 +40,7 @@ def start(spark: SparkSession, folder: Path) -> StreamHandle:
 def die(moment: str, batch: int) -> None:
     """Kill this process at a moment of a batch."""
     owner, name, when = MOMENTS[moment]
-    real, process = getattr(owner, name), LiveJoin.process
+    real, process = getattr(owner, name), LiveStream.process
     now: list[int] = []
 
     def dying(*arguments: Any) -> Any:
@@ -51,12 +51,12 @@ def die(moment: str, batch: int) -> None:
             os.kill(os.getpid(), signal.SIGKILL)
         return found
 
-    def counting(self: LiveJoin, number: int, *rest: Any) -> None:
+    def counting(self: LiveStream, number: int, *rest: Any) -> None:
         now[:] = [number]
-        (dying if owner is LiveJoin else process)(self, number, *rest)
+        (dying if owner is LiveStream else process)(self, number, *rest)
 
     setattr(owner, name, dying)
-    LiveJoin.process = counting  # type: ignore[method-assign]
+    LiveStream.process = counting  # type: ignore[method-assign]
 
 
 if __name__ == "__main__":

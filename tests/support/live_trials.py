@@ -12,10 +12,9 @@ from unittest.mock import patch
 
 from swoop.engine import thresholds
 from swoop.live import ahead, chunks
-from swoop.live.base import Parameters
+from swoop.live.stream_spec import StreamSpec
 from swoop.oracle import Record
-from swoop.similarity import find_similarity
-from swoop.times import find_window
+from swoop.spec import JoinSpec
 from tests.live import test_live_join
 from tests.live.test_live_join import Row, Run
 from tests.spark import test_cells, test_slices
@@ -69,14 +68,10 @@ def sliced(seed: int, taken: Counter[str]) -> int:
 def run_of(rng: random.Random) -> Run:
     """Batches of a stream with a rhythm, some of its rows late, bad, or from the future."""
     asked = options(rng)
-    parameters = Parameters(
-        k=asked["k"],
-        window=find_window(asked["window"]),
-        similarity=find_similarity(asked["similarity"]),
-        two_streams=asked["two_streams"],
-        min_similarity=asked["min_similarity"],
+    spec = StreamSpec(
+        JoinSpec(**asked),
         lateness=rng.choice([0, 3, 50]),
-        times="integer",
+        time_kind="integer",
         max_ahead=rng.choice([None, None, 5, 3000]),
     )
     rows = [
@@ -91,7 +86,7 @@ def run_of(rng: random.Random) -> Run:
     ]
     cuts = sorted(rng.randrange(len(rows) + 1) for _ in range(rng.randrange(9)))
     batches = [rows[a:b] for a, b in zip([0, *cuts], [*cuts, len(rows)], strict=True)]
-    return Run(batches, frozenset(rng.sample(range(len(batches)), min(len(batches), rng.randrange(3)))), parameters)
+    return Run(batches, frozenset(rng.sample(range(len(batches)), min(len(batches), rng.randrange(3)))), spec)
 
 
 def _lived(seed: int, cells: int | None, taken: Counter[str]) -> int:
@@ -115,7 +110,7 @@ def _lived(seed: int, cells: int | None, taken: Counter[str]) -> int:
         folder = Path(name)
         if cells is None:
             test_live_join.run_again(folder, case, lambda batch: rng.random() < 0.7)
-            live: Any = test_live_join.start(folder, case.parameters)
+            live: Any = test_live_join.start(folder, case.spec)
         else:
             live = test_cells.run_cells(folder, case, cells, rng, dies=0.2)
         test_live_join.check(folder, case, live)

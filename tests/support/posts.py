@@ -9,7 +9,7 @@ from types import SimpleNamespace
 from typing import Any
 
 import swoop
-from swoop.results import Changes, Explanation, Pair, Step
+from swoop.results import Changes, Explanation, Pair, SkybandStep
 
 START = dt.datetime(2024, 5, 1, 12, 0, tzinfo=dt.UTC)
 OPENINGS = ["Congratulations!", "Hello dear friend,", "URGENT:", "Last chance today:", "Good news,", "Only for you:"]
@@ -67,7 +67,7 @@ class Posts:
     def explain(self, pair: Pair) -> Explanation:
         return self.join.explain(pair)
 
-    def skyband(self) -> list[Step]:
+    def skyband(self) -> list[SkybandStep]:
         return self.join.skyband()
 
     @property

@@ -13,15 +13,15 @@ import pyarrow.compute as pc
 import pyarrow.parquet as pq
 
 import swoop
-from swoop import oracle
-from swoop.live.base import Parameters
+from swoop.live.stream_spec import StreamSpec
 from swoop.oracle import Record
-from swoop.similarity import find_similarity
+from swoop.spec import JoinSpec
 from swoop.times import find_window
 from tests.live import test_live_join
 from tests.live.test_live_join import Row, Run
 from tests.spark import test_cells, test_slices
 from tests.support.histories import SIMILARITIES
+from tests.support.judge import judge
 
 ROWS = 4000
 KS = (1, 2, 10, 100, 1000)
@@ -72,8 +72,8 @@ def compare(rows: pa.Table, seed: int) -> int:
         assert changes(piece, options, algorithm, endless(rng, sizes)) == whole, (seed, options, algorithm, sizes)
     small = piece.slice(0, 200)
     records = [Record(row["tokens"], row["time"]) for row in small.to_pylist()]
-    assert changes(small, options, "swoop", endless(rng, [1, 60])) == oracle.changes(records, **options), (seed, options)
-    ticks = find_window(options["window"]).length
+    assert changes(small, options, "swoop", endless(rng, [1, 60])) == judge(records, **options).changes, (seed, options)
+    ticks = find_window(options["window"]).duration
     return 4 * len(whole) + len(records) + compare_on_spark(small.slice(0, 60), {**options, "window": ticks}, rng)
 
 
@@ -87,18 +87,14 @@ def compare_on_spark(rows: pa.Table, asked: dict[str, Any], rng: random.Random) 
     cuts = [*sorted({times[0], *rng.sample(times, 4)}), times[-1] + 1]
     expected = test_slices.stays_of(records, **options)
     assert test_slices.run_sliced(records, cuts, rng.randrange(1, 200), **options) == expected, (asked, cuts)
-    parameters = Parameters(
-        k=asked["k"],
-        window=find_window(asked["window"]),
-        similarity=find_similarity(asked["similarity"]),
-        two_streams=False,
-        min_similarity=None,
+    spec = StreamSpec(
+        JoinSpec(asked["k"], asked["window"], asked["similarity"]),
         lateness=rng.choice([0, asked["window"] // 10]),
-        times="integer",
+        time_kind="integer",
     )
     given = [Row(number, time, row) for number, (row, time) in enumerate(zip(tokens, times, strict=True))]
     size = rng.choice([7, 40, 200])
-    case = Run([given[at : at + size] for at in range(0, len(given), size)], frozenset(), parameters)
+    case = Run([given[at : at + size] for at in range(0, len(given), size)], frozenset(), spec)
     for groups in (None, 2, 3):
         with tempfile.TemporaryDirectory() as name:
             folder = Path(name)

@@ -5,7 +5,7 @@ from __future__ import annotations
 from types import SimpleNamespace
 from typing import Any
 
-from swoop.results import Explanation, Pair, Step
+from swoop.results import Explanation, Pair, SkybandStep
 
 
 def pair(newer: Any, older: Any = 0, similarity: float = 0.5, start: Any = 0, end: Any = 100, arrivals: Any = None) -> Pair:
@@ -17,7 +17,7 @@ class Still:
 
     def __init__(self, pairs: list[Pair], **stats: Any) -> None:
         self.pairs, self.stats = pairs, SimpleNamespace(**stats)
-        self.steps: list[Step] = []
+        self.steps: list[SkybandStep] = []
         self.asked = 0
 
     def topk(self) -> list[Pair]:
@@ -27,5 +27,5 @@ class Still:
         self.asked += 1
         return Explanation(pair, frozenset({"a"}), frozenset({b"\xff"}), frozenset({7}))
 
-    def skyband(self) -> list[Step]:
+    def skyband(self) -> list[SkybandStep]:
         return self.steps

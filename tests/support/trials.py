@@ -14,12 +14,12 @@ from pathlib import Path
 from typing import Any
 
 import swoop
-from swoop import oracle
 from swoop.engine import thresholds
 from swoop.oracle import Record
-from swoop.results import Change
+from swoop.results import Change, Pair
 from tests.support.faults import Fault
 from tests.support.histories import SIMILARITIES, insert, replay
+from tests.support.judge import judge
 from tests.support.rare import tiny
 from tests.support.rhythms import stream
 
@@ -29,7 +29,7 @@ THRESHOLDS: dict[str, tuple[float, ...]] = {"hamming": (-8, -3, 0), "overlap": (
 
 @dataclass(frozen=True)
 class Trial:
-    """A stream, the parameters of a join, and what brute force says about them."""
+    """A stream, the parameters of a join, and what brute force says about them: every change, and the top-k in the end."""
 
     seed: int
     records: list[Record]
@@ -38,6 +38,7 @@ class Trial:
     limits: thresholds.Thresholds
     end: int | None
     expected: list[Change] = field(repr=False)
+    topk: list[Pair] = field(repr=False)
 
     @classmethod
     def draw(cls, seed: int, size: int = 70) -> Trial:
@@ -55,9 +56,10 @@ class Trial:
         records = stream(rng, rng.randrange(1, size), two_streams)
         is_timed = isinstance(window, int)
         end = int(records[-1].time) + rng.choice([0, 1, 30, 5000]) if is_timed else None  # type: ignore[arg-type]
-        expected = oracle.changes(records, **options, now=end)
+        judged = judge(records, **options, now=end)
         algorithm = rng.choice(["swoop", "swoop", "swoop-minimal"])
-        return cls(seed, records, options, algorithm, tiny(rng, _most_valid(records, window)), end, expected)
+        limits = tiny(rng, _most_valid(records, window))
+        return cls(seed, records, options, algorithm, limits, end, judged.changes, judged.topk())
 
     def join(self) -> swoop.TopKJoin:
         with thresholds.use(self.limits):
@@ -67,8 +69,8 @@ class Trial:
 def _most_valid(records: list[Record], window: Any) -> int:
     if window is None:
         return len(records)
-    if isinstance(window, swoop.times.Window):
-        return window.length
+    if isinstance(window, swoop.times.WindowSpec):
+        return window.duration
     times = [int(record.time) for record in records]  # type: ignore[arg-type]
     first = most = 0
     for last, time in enumerate(times):
@@ -120,7 +122,7 @@ def run(trial: Trial, way: str, taken: Counter[str]) -> int:
     if trial.end is not None:
         join.advance(trial.end)
     if way == "never looked at":
-        assert list(join.topk()) == oracle.topk(trial.records, **trial.options, now=trial.end), (trial, way)
+        assert list(join.topk()) == trial.topk, (trial, way)
     feed.extend(join.changes())
     assert feed == trial.expected, (trial, way)
     join._check()
@@ -169,7 +171,7 @@ def run_interrupted(trial: Trial, fault: Fault, occasions: Any) -> bool:
     if trial.end is not None and not attempt(lambda: join.advance(trial.end or 0)):
         went_wrong = True
         join.advance(trial.end)
-    assert list(join.topk()) == oracle.topk(trial.records, **trial.options, now=trial.end), (trial, fault.n)
+    assert list(join.topk()) == trial.topk, (trial, fault.n)
     assert list(join.changes()) == trial.expected, (trial, fault.n)
     join._check()
     return went_wrong

@@ -1,6 +1,10 @@
 """The command line: ``swoop run``, ``stream``, ``explain``, ``bench``, ``demo`` and ``doctor``.
 
-Nothing heavy is imported until a command needs it, so that ``swoop --help`` answers at once.
+What is here: the commands and their options (``app``, ``options``), one module per command, and what they share: reading
+inputs (``inputs``, ``sources``, ``columns``, ``sets``), Spark (``session``), the terminal (``console``, ``render``, ``views``).
+
+What you may touch: how commands read and look. They only pass options on; results are decided in the layers below. Keep heavy
+imports inside functions, so that ``swoop --help`` answers at once.
 """
 
 from __future__ import annotations
@@ -9,9 +13,9 @@ __all__ = ["main"]
 
 
 def main() -> None:
-    """What the program ``swoop`` calls."""
+    """The entry point of the program ``swoop``."""
     from swoop.cli.app import app
-    from swoop.cli.help import dress
+    from swoop.cli.help import apply_theme
 
-    dress()
+    apply_theme()
     app(prog_name="swoop")

@@ -30,11 +30,13 @@ def _version(wanted: bool) -> None:
 
 @app.callback()
 def swoop(
-    version: Annotated[bool, typer.Option("--version", callback=_version, is_eager=True, help="The version.")] = False,
+    version: Annotated[
+        bool, typer.Option("--version", callback=_version, is_eager=True, help="Show the version and exit.")
+    ] = False,
 ) -> None:
     """The k most similar pairs of records in a sliding window of a stream, exactly.
 
-    A record is a set of tokens with a time: the words of a post, the goods of a basket.
+    A record is a set of tokens with a time: the words of a post, the items of a basket.
 
     [bold]Examples[/bold]
 
@@ -65,19 +67,19 @@ def run(
     out: Annotated[
         str | None,
         typer.Option(
-            help="All stays of pairs in the top-k: a .parquet, .csv or .jsonl file, or a folder/ that Spark writes.",
+            help="Write all stays of pairs in the top-k to a .parquet, .csv or .jsonl file, or to a folder/.",
             metavar="FILE",
         ),
     ] = None,
-    show: Annotated[int, typer.Option(help="How many of the most similar pairs are shown.", metavar="N")] = 10,
-    equal: Annotated[bool, typer.Option("--equal/--no-equal", help="Whether pairs of equal sets are shown.")] = True,
+    show: Annotated[int, typer.Option(help="Number of pairs to show.", metavar="N")] = 10,
+    equal: Annotated[bool, typer.Option("--equal/--no-equal", help="Show pairs of equal sets, or leave them out.")] = True,
     as_json: o.Json = False,
     master: o.Master = None,
     memory: o.Memory = "2g",
 ) -> int:
-    """Find the most similar pairs of a whole history, on files.
+    """Find the most similar pairs of a whole history, from files.
 
-    The window slides over the history; whoever is among the k most similar pairs of any moment is a result.
+    The window slides over the history; every pair that is among the k most similar at any moment is a result.
 
     [bold]Examples[/bold]
 
@@ -87,12 +89,12 @@ def run(
         swoop run clicks.csv.gz --time-unit ms --window 30min --json
     """
     from swoop.cli import run as command
-    from swoop.cli.inputs import find_source
+    from swoop.cli.inputs import find_files
 
     return command.run(
-        find_source(inputs, format),
-        o.reading(id, time, text, tokens, stream, tokenizer, time_unit, time_format),
-        command.Question(k, o.number_or_text(window), similarity, min_similarity),
+        find_files(inputs, format),
+        o.input_options(id, time, text, tokens, stream, tokenizer, time_unit, time_format),
+        command.JoinOptions(k, o.number_or_text(window), similarity, min_similarity),
         out=out,
         show=show,
         equal=equal,
@@ -106,7 +108,8 @@ def run(
 @guarded
 def stream(
     source: Annotated[
-        str, typer.Argument(help="A folder that files are put into, or kafka://host:port/topic with JSON.", metavar="SOURCE")
+        str,
+        typer.Argument(help="A folder that receives files, or kafka://host:port/topic with JSON messages.", metavar="SOURCE"),
     ],
     id: o.Id = None,
     time: o.Time = None,
@@ -120,7 +123,7 @@ def stream(
     schema: Annotated[
         str | None,
         typer.Option(
-            help="'id long, time string, text string'; by default from rows that are there.",
+            help="'id long, time string, text string'; by default inferred from existing rows.",
             metavar="COLUMNS",
             rich_help_panel=o.COLUMNS,
         ),
@@ -132,89 +135,106 @@ def stream(
     lateness: Annotated[
         str | None,
         typer.Option(
-            help="How long rows are waited for; 10 seconds, or 0 with integer times.", metavar="LENGTH", rich_help_panel=o.HOW
+            help="Allowed lateness of rows; by default 10 seconds, or 0 with integer times.",
+            metavar="DURATION",
+            rich_help_panel=o.JOIN,
         ),
     ] = None,
     max_ahead: Annotated[
         str | None,
         typer.Option(
-            help="Rows further ahead of the latest are rejected; 7 days or the window, off with integer times.",
-            metavar="LENGTH|off",
-            rich_help_panel=o.HOW,
+            help="Reject rows further ahead of the latest one; by default 7 days or the window, off with integer times.",
+            metavar="DURATION|off",
+            rich_help_panel=o.JOIN,
         ),
     ] = None,
     changes: Annotated[
-        str | None, typer.Option(help="Changes of the top-k also go to this folder or kafka://host:port/topic.", metavar="TO")
+        str | None, typer.Option(help="Write changes of the top-k to this folder or kafka://host:port/topic.", metavar="TARGET")
     ] = None,
-    late: Annotated[str | None, typer.Option(help="Late rows go there; by default under the checkpoint.", metavar="TO")] = None,
+    late: Annotated[
+        str | None, typer.Option(help="Write late rows here; by default under the checkpoint.", metavar="TARGET")
+    ] = None,
     rejected: Annotated[
-        str | None, typer.Option(help="Rows that cannot be used go there; by default under the checkpoint.", metavar="TO")
+        str | None, typer.Option(help="Write unusable rows here; by default under the checkpoint.", metavar="TARGET")
     ] = None,
     target_size: Annotated[
-        str, typer.Option(help="Results in folders become one final file at this size.", metavar="SIZE")
+        str, typer.Option(help="Size at which results in folders become a final file.", metavar="SIZE")
     ] = "64 MB",
     final_after: Annotated[
         str | None,
-        typer.Option(help="They also do so after this time; 10 minutes, and less at first.", metavar="LENGTH"),
+        typer.Option(help="Age at which they become final anyway; by default 10 minutes, less at first.", metavar="DURATION"),
     ] = None,
     retention: Annotated[
-        str | None, typer.Option(help="Final files are deleted after this time; by default never.", metavar="LENGTH")
+        str | None, typer.Option(help="Delete final files after this time; by default never.", metavar="DURATION")
     ] = None,
     as_json: o.Json = False,
     checkpoint: Annotated[
-        str | None, typer.Option(help="A folder to go on from when started again.", metavar="DIR", rich_help_panel=o.WHERE)
+        str | None,
+        typer.Option(help="Folder for state; the next run resumes from it.", metavar="DIR", rich_help_panel=o.EXECUTION),
     ] = None,
-    once: Annotated[bool, typer.Option("--once", help="Take what is there and end.", rich_help_panel=o.WHERE)] = False,
+    once: Annotated[
+        bool, typer.Option("--once", help="Process the available data, then exit.", rich_help_panel=o.EXECUTION)
+    ] = False,
     no_flush: Annotated[
         bool,
-        typer.Option("--no-flush", help="With --once, rows that wait do so until the next run.", rich_help_panel=o.WHERE),
+        typer.Option(
+            "--no-flush", help="With --once, keep waiting rows waiting until the next run.", rich_help_panel=o.EXECUTION
+        ),
     ] = False,
     trigger: Annotated[
         str | None,
-        typer.Option(help="How often a batch is made, such as '1 second'.", metavar="LENGTH", rich_help_panel=o.WHERE),
+        typer.Option(help="Interval between batches, such as '1 second'.", metavar="DURATION", rich_help_panel=o.EXECUTION),
     ] = None,
     idle: Annotated[
         str | None,
-        typer.Option(help="Without rows for so long, time moves on by the clock.", metavar="LENGTH", rich_help_panel=o.WHERE),
+        typer.Option(
+            help="After this long without rows, advance time by the clock.", metavar="DURATION", rich_help_panel=o.EXECUTION
+        ),
     ] = None,
     batch_size: Annotated[
         str | None,
         typer.Option(
-            help="At most so much in a batch: bytes of files (128 MB), or messages of a topic (200000).",
+            help="Maximum size of a batch: bytes of files (128 MB) or messages of a topic (200000).",
             metavar="SIZE",
-            rich_help_panel=o.WHERE,
+            rich_help_panel=o.EXECUTION,
         ),
     ] = None,
-    begin: Annotated[
+    starting_offsets: Annotated[
         str,
-        typer.Option("--from", help="Where a topic is begun: earliest or latest.", metavar="END", rich_help_panel=o.WHERE),
+        typer.Option(
+            "--from", help="Starting offsets of a topic: earliest or latest.", metavar="OFFSETS", rich_help_panel=o.EXECUTION
+        ),
     ] = "earliest",
     serve: Annotated[
         int | None,
-        typer.Option(help="Serve the live page at this port; 0 chooses one.", metavar="PORT", rich_help_panel=o.WHERE),
+        typer.Option(help="Serve the live page on this port; 0 picks a free one.", metavar="PORT", rich_help_panel=o.EXECUTION),
     ] = None,
     host: Annotated[
         str,
         typer.Option(
-            help="Where the live page listens; others than this machine see it only if told.",
+            help="Interface to bind; only this machine by default.",
             metavar="ADDRESS",
-            rich_help_panel=o.WHERE,
+            rich_help_panel=o.EXECUTION,
         ),
     ] = "127.0.0.1",
     token: Annotated[
         str | None,
-        typer.Option(help="Who sees the live page must have this token.", metavar="TOKEN", rich_help_panel=o.WHERE),
+        typer.Option(help="Token required to view the page.", metavar="TOKEN", rich_help_panel=o.EXECUTION),
     ] = None,
     jars: Annotated[
         str | None,
         typer.Option(
-            help="Jars of Kafka's connector, with commas; else they are fetched.", metavar="FILES", rich_help_panel=o.WHERE
+            help="Jars of the Kafka connector, comma-separated; by default they are downloaded.",
+            metavar="FILES",
+            rich_help_panel=o.EXECUTION,
         ),
     ] = None,
     cells: Annotated[
         int,
         typer.Option(
-            help="Spread the window over a cluster: 3, 6, 10, ... cells; 1 keeps it here.", metavar="N", rich_help_panel=o.WHERE
+            help="Spread the window over a cluster in 3, 6, 10, ... cells; 1 keeps it in the driver.",
+            metavar="N",
+            rich_help_panel=o.EXECUTION,
         ),
     ] = 1,
     master: o.Master = None,
@@ -222,7 +242,7 @@ def stream(
 ) -> int:
     """Follow the most similar pairs of a live stream.
 
-    Ctrl-C ends it; with --checkpoint it can be taken up again.
+    Ctrl-C stops it; with --checkpoint, the next run resumes.
 
     [bold]Examples[/bold]
 
@@ -233,13 +253,13 @@ def stream(
         swoop stream hdfs:///incoming --master spark://master:7077 --cells 6 --checkpoint hdfs:///state
     """
     from swoop.cli import stream as command
-    from swoop.cli.run import Question
+    from swoop.cli.run import JoinOptions
 
-    setting = command.Setting(
+    stream_options = command.StreamOptions(
         source=source,
         format=format,
         schema=schema,
-        begin=begin,
+        starting_offsets=starting_offsets,
         checkpoint=checkpoint,
         changes=changes,
         late=late,
@@ -262,15 +282,16 @@ def stream(
         master=master,
         memory=memory,
     )
-    reading = o.reading(id, time, text, tokens, side, tokenizer, time_unit, time_format)
-    return command.stream(setting, reading, Question(k, o.number_or_text(window), similarity, min_similarity), as_json)
+    input_options = o.input_options(id, time, text, tokens, side, tokenizer, time_unit, time_format)
+    join = JoinOptions(k, o.number_or_text(window), similarity, min_similarity)
+    return command.stream(stream_options, input_options, join, as_json)
 
 
 @app.command(cls=Command)
 @guarded
 def explain(
-    newer: Annotated[str, typer.Argument(help="The id of one record.", metavar="NEWER")],
-    older: Annotated[str, typer.Argument(help="The id of the other.", metavar="OLDER")],
+    newer: Annotated[str, typer.Argument(help="Id of one record.", metavar="NEWER")],
+    older: Annotated[str, typer.Argument(help="Id of the other record.", metavar="OLDER")],
     inputs: o.Inputs,
     id: o.Id = None,
     time: o.Time = None,
@@ -286,7 +307,7 @@ def explain(
 ) -> int:
     """Show two records side by side.
 
-    What they share, what only one of them has, and all similarities.
+    Shows what they share, what only one of them has, and all similarities.
 
     [bold]Examples[/bold]
 
@@ -294,26 +315,27 @@ def explain(
         swoop explain 'post 3' 'post 1' 'posts/*.jsonl' --tokenizer 3-chars --json
     """
     from swoop.cli import explain as command
-    from swoop.cli.inputs import find_source
+    from swoop.cli.inputs import find_files
 
-    reading = o.reading(id, time, text, tokens, None, tokenizer, time_unit, time_format)
-    return command.explain(newer, older, find_source(inputs, format), reading, as_json=as_json, master=master, memory=memory)
+    input_options = o.input_options(id, time, text, tokens, None, tokenizer, time_unit, time_format)
+    files = find_files(inputs, format)
+    return command.explain(newer, older, files, input_options, as_json=as_json, master=master, memory=memory)
 
 
 @app.command(cls=Command)
 @guarded
 def demo(
-    seconds: Annotated[float, typer.Option(help="How long it runs.", min=1, metavar="SECONDS")] = 60,
-    forever: Annotated[bool, typer.Option("--forever", help="Until Ctrl-C.")] = False,
+    seconds: Annotated[float, typer.Option(help="How long to run.", min=1, metavar="SECONDS")] = 60,
+    forever: Annotated[bool, typer.Option("--forever", help="Run until Ctrl-C.")] = False,
     port: Annotated[
-        int, typer.Option(help="Of the live page, on loopback; 0 chooses one.", min=0, max=65535, metavar="PORT")
+        int, typer.Option(help="Port of the live page, on loopback; 0 picks a free one.", min=0, max=65535, metavar="PORT")
     ] = 0,
-    page: Annotated[bool, typer.Option("--page/--no-page", help="Whether there is a live page.")] = True,
-    report: Annotated[Path, typer.Option(help="Where the page to keep is written.", metavar="FILE")] = Path("swoop-demo.html"),
+    page: Annotated[bool, typer.Option("--page/--no-page", help="Serve a live page, or only use the terminal.")] = True,
+    report: Annotated[Path, typer.Option(help="File for the report.", metavar="FILE")] = Path("swoop-demo.html"),
 ) -> int:
     """Watch Swoop on a simulated feed of posts.
 
-    There is a spam wave in it, and a story that breaks. Ctrl-C ends it earlier.
+    The feed contains a spam wave and a breaking story. Ctrl-C stops it early.
 
     [bold]Examples[/bold]
 
@@ -328,13 +350,13 @@ def demo(
 @app.command(cls=Command)
 @guarded
 def doctor(
-    spark: Annotated[bool, typer.Option("--spark", help="Really start Spark.")] = False,
-    warm: Annotated[bool, typer.Option("--warm", help="Compile the engine now, if it is not.")] = False,
+    spark: Annotated[bool, typer.Option("--spark", help="Start Spark to check that it works.")] = False,
+    warm: Annotated[bool, typer.Option("--warm", help="Compile the engine now if necessary.")] = False,
     as_json: o.Json = False,
 ) -> int:
-    """Tell what is there, what is missing, and what to do.
+    """Check the installation: what is present, what is missing, and how to fix it.
 
-    The exit code is 1 if something needed is missing.
+    The exit code is 1 if something required is missing.
 
     [bold]Examples[/bold]
 
@@ -352,12 +374,12 @@ def doctor(
 )
 @guarded
 def bench(context: typer.Context) -> None:
-    """Do the paper's experiments again, or measure how fast Swoop is here.
+    """Reproduce the paper's experiments, or measure how fast Swoop is on this machine.
 
     [bold]Examples[/bold]
 
         swoop bench
-        swoop bench --stream dblp=dblp.xml.gz
+        swoop bench --data-set dblp=dblp.xml.gz
         swoop bench performance --sets 20000 --spark-rows 0 --out performance.md
     """
     from swoop.paper.__main__ import main

@@ -1,4 +1,4 @@
-"""Which column is what: by name, else by type, and only where there is one possibility."""
+"""Inferring which column is which: by name, else by type, and only where that is unambiguous."""
 
 from __future__ import annotations
 
@@ -26,7 +26,7 @@ TOKENS = ("tokens", "items", "words", "basket", "goods", "products", "terms")
 
 @dataclass(frozen=True)
 class Columns:
-    """The columns of an input. ``text`` may be several, whose words count together; next to tokens, texts are only shown."""
+    """The columns of an input. The words of several ``text`` columns count together; with ``tokens`` they are only shown."""
 
     id: str | None = None
     time: str | None = None
@@ -36,39 +36,39 @@ class Columns:
     notes: tuple[str, ...] = field(default=(), compare=False)
 
     def named(self) -> list[tuple[str, str]]:
-        """Option and column, for each that is set."""
-        one = [("--id", self.id), ("--time", self.time), ("--tokens", self.tokens), ("--stream", self.stream)]
-        return [(option, name) for option, name in one if name is not None] + [("--text", name) for name in self.text]
+        """Option and column name, for each column that is set."""
+        options = [("--id", self.id), ("--time", self.time), ("--tokens", self.tokens), ("--stream", self.stream)]
+        return [(option, name) for option, name in options if name is not None] + [("--text", name) for name in self.text]
 
 
-def choose(given: Columns, kinds: dict[str, Kind]) -> Columns:
-    """What was given, and the rest guessed. ``notes`` say what was guessed.
+def infer(named: Columns, kinds: dict[str, Kind]) -> Columns:
+    """The columns that were named, with the others inferred. ``notes`` say what was inferred.
 
-    >>> choose(Columns(), {"id": "integer", "ts": "timestamp", "headline": "string"}).notes
+    >>> infer(Columns(), {"id": "integer", "ts": "timestamp", "headline": "string"}).notes
     ("using 'id' as id", "using 'ts' as time", "using 'headline' as text")
     """
-    for option, name in given.named():
+    for option, name in named.named():
         check(option, name, kinds)
-    chosen = given
+    chosen = named
     if chosen.id is None:
-        chosen = _with(chosen, "id", _guess_id(_free(chosen, kinds)))
+        chosen = _with(chosen, "id", _infer_id(_free(chosen, kinds)))
         if chosen.id is None:
-            chosen = replace(chosen, notes=(*chosen.notes, "no column is named like an id: using row numbers from 0 as ids"))
+            chosen = replace(chosen, notes=(*chosen.notes, "no id column found: using row numbers from 0 as ids"))
     if chosen.time is None:
-        chosen = _with(chosen, "time", _guess_time(_free(chosen, kinds), kinds))
+        chosen = _with(chosen, "time", _infer_time(_free(chosen, kinds), kinds))
     if chosen.tokens is None and not chosen.text:
-        chosen = _guess_content(chosen, kinds)
+        chosen = _infer_content(chosen, kinds)
     return chosen
 
 
 def check(option: str, name: str, kinds: dict[str, Kind]) -> None:
-    """Refuse a name that does not exist, and tokens that are none."""
+    """Refuse a column that does not exist or has the wrong type."""
     if name not in kinds:
         near = get_close_matches(name, kinds, n=1, cutoff=0.6)
         hint = f". Did you mean {near[0]!r}?" if near else ""
-        raise WrongUsage(f"there is no column {name!r} for {option}; there is {_list(kinds)}{hint}")
+        raise WrongUsage(f"there is no column {name!r} for {option}; columns: {_list(kinds)}{hint}")
     if option == "--tokens" and kinds[name] != "array":
-        raise WrongUsage(f"column {name!r} is no array, so it cannot be --tokens; for a column of text use --text {name}")
+        raise WrongUsage(f"column {name!r} is not an array, so it cannot be --tokens; for text, use --text {name}")
     if option == "--text" and kinds[name] == "array":
         raise WrongUsage(f"column {name!r} is an array, so it cannot be --text; use --tokens {name}")
 
@@ -97,7 +97,7 @@ def _by_name(names: Sequence[str], free: dict[str, Kind], fits: Callable[[Kind],
     return [name for name, kind in free.items() if name.lower() in names and fits(kind)]
 
 
-def _guess_id(free: dict[str, Kind]) -> str | None:
+def _infer_id(free: dict[str, Kind]) -> str | None:
     usable = {name: kind for name, kind in free.items() if kind in ("integer", "string")}
     for names in ([n for n in usable if n.lower() == known] for known in IDS):
         if len(names) == 1:
@@ -106,37 +106,37 @@ def _guess_id(free: dict[str, Kind]) -> str | None:
     return ending[0] if len(ending) == 1 else None
 
 
-def _guess_time(free: dict[str, Kind], kinds: dict[str, Kind]) -> str:
+def _infer_time(free: dict[str, Kind], kinds: dict[str, Kind]) -> str:
     named = _by_name(TIMES, free, lambda kind: kind in ("timestamp", "integer", "number", "string"))
     typed = [name for name, kind in free.items() if kind == "timestamp"]
     ending = [name for name in free if re.search(r"(_(at|on|time|date|ts)|[a-z](Time|Date|At))$", name)]
     several = named or typed or ending
-    for found in (several, [name for name in several if name in typed]):
-        if len(found) == 1:
-            return found[0]
+    for names in (several, [name for name in several if name in typed]):
+        if len(names) == 1:
+            return names[0]
     if several:
-        raise WrongUsage(f"each of {_list(several)} could be the time; say which with --time")
-    raise WrongUsage(f"no column looks like the time; name it with --time. There is {_list(kinds)}")
+        raise WrongUsage(f"each of {_list(several)} could be the time; choose one with --time")
+    raise WrongUsage(f"no column looks like the time; name it with --time. Columns: {_list(kinds)}")
 
 
-def _guess_content(chosen: Columns, kinds: dict[str, Kind]) -> Columns:
-    """Tokens where there are some, and texts."""
+def _infer_content(chosen: Columns, kinds: dict[str, Kind]) -> Columns:
+    """The tokens column if there is one, and text columns."""
     free = _free(chosen, kinds)
     arrays = [name for name, kind in free.items() if kind == "array"]
     strings = [name for name, kind in free.items() if kind == "string"]
     texts = _by_name(TEXTS, free, lambda kind: kind == "string")
     named = _by_name(TOKENS, free, lambda kind: kind == "array")
-    for found in (named, [] if texts else arrays):
-        if len(found) == 1:
-            chosen = _with(chosen, "tokens", found[0])
+    for names in (named, [] if texts else arrays):
+        if len(names) == 1:
+            chosen = _with(chosen, "tokens", names[0])
             if len(texts) == 1:
                 chosen = replace(chosen, text=(texts[0],), notes=(*chosen.notes, f"showing {texts[0]!r}"))
             return chosen
-    for found in (texts, [] if arrays else strings):
-        if len(found) == 1:
-            return _with(chosen, "text", found[0])
+    for names in (texts, [] if arrays else strings):
+        if len(names) == 1:
+            return _with(chosen, "text", names[0])
     several = texts or arrays or strings
     if len(several) > 1:
-        both = f"; --text {several[0]} --text {several[1]} takes the words of both" if several is not arrays else ""
-        raise WrongUsage(f"each of {_list(several)} could be what is compared; say which with --text or --tokens{both}")
-    raise WrongUsage(f"no column looks like text or tokens; name one with --text or --tokens. There is {_list(kinds)}")
+        both = f"; --text {several[0]} --text {several[1]} uses the words of both" if several is not arrays else ""
+        raise WrongUsage(f"each of {_list(several)} could be compared; choose with --text or --tokens{both}")
+    raise WrongUsage(f"no column looks like text or tokens; name one with --text or --tokens. Columns: {_list(kinds)}")

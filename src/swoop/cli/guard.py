@@ -1,4 +1,4 @@
-"""How commands end: 0 when all is well, 1 after a failure, 2 after wrong usage, 130 after Ctrl-C."""
+"""Exit codes: 0 for success, 1 for a failure, 2 for wrong usage, 130 after Ctrl-C."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ from typing import Any, TypeVar
 
 import typer
 
-from swoop.cli.console import RED, say
+from swoop.cli.console import RED, info
 from swoop.errors import InvalidArgument, InvalidType, SwoopError
 
 Command = TypeVar("Command", bound=Callable[..., Any])
@@ -19,27 +19,27 @@ FAILURE, WRONG_USAGE, INTERRUPTED = 1, 2, 130
 
 
 class WrongUsage(InvalidArgument):
-    """The arguments of the command cannot be meant like that."""
+    """The arguments of a command are wrong."""
 
 
 def guarded(command: Command) -> Command:
-    """Turn errors into one clear message. With SWOOP_DEBUG=1 they come with their traceback."""
+    """Turn expected errors into one clear message; SWOOP_DEBUG=1 shows their tracebacks."""
 
     @functools.wraps(command)
     def run(*arguments: Any, **options: Any) -> None:
         try:
             code = command(*arguments, **options)
         except KeyboardInterrupt:
-            say("stopped")
+            info("stopped")
             raise typer.Exit(INTERRUPTED) from None
         except Exception as error:
-            if _in_interrupt(error):
-                say("stopped")
+            if _is_interrupt(error):
+                info("stopped")
                 raise typer.Exit(INTERRUPTED) from None
-            message = _explained(error)
+            message = _message_for(error)
             if message is None or os.environ.get("SWOOP_DEBUG"):
                 raise
-            say(f"swoop: {message}", style=RED)
+            info(f"swoop: {message}", style=RED)
             raise typer.Exit(WRONG_USAGE if isinstance(error, InvalidArgument | InvalidType) else FAILURE) from None
         if code:
             raise typer.Exit(code)
@@ -47,15 +47,15 @@ def guarded(command: Command) -> Command:
     return run  # type: ignore[return-value]
 
 
-def _in_interrupt(error: BaseException | None) -> bool:
-    """Whether Ctrl-C is behind it: where it comes in the middle of a call to Java, the call fails."""
+def _is_interrupt(error: BaseException | None) -> bool:
+    """Whether Ctrl-C is the cause: pressed during a call to Java, it makes the call fail."""
     while error is not None and not isinstance(error, KeyboardInterrupt):
         error = error.__cause__ or error.__context__
     return error is not None
 
 
-def _explained(error: Exception) -> str | None:
-    """What to tell of an error; None if it is none that is expected."""
+def _message_for(error: Exception) -> str | None:
+    """The message for an expected error; None for any other."""
     if isinstance(error, SwoopError):
         return str(error)
     if isinstance(error, ModuleNotFoundError):
@@ -63,17 +63,17 @@ def _explained(error: Exception) -> str | None:
     if isinstance(error, ImportError):
         return str(error)
     if isinstance(error, BrokenPipeError):
-        sys.stdout = open(os.devnull, "w")  # noqa: SIM115 - whoever read the results has gone
-        return "the results could not be written: whoever read them has gone"
+        sys.stdout = open(os.devnull, "w")  # noqa: SIM115 - nothing more can be written
+        return "output pipe closed"
     if isinstance(error, OSError):
         return str(error)
     if type(error).__module__.split(".")[0] in ("pyspark", "py4j"):
-        return f"Spark says: {_first_lines(str(error))} (all of it with SWOOP_DEBUG=1)"
+        return f"Spark says: {_first_lines(str(error))} (SWOOP_DEBUG=1 shows all of it)"
     return None
 
 
 def _first_lines(text: str) -> str:
-    """What an error of Java's is about, without its stack."""
+    """The message of a Java error, without its stack trace."""
     lines = [line.strip() for line in text.splitlines() if line.strip()]
     causes = [line.removeprefix("Caused by: ") for line in lines if line.startswith("Caused by: ")]
     kept = [line for line in lines if not line.startswith(("at ", "Caused by: ", "== ", "JVM stacktrace"))][:2]

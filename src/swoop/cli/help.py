@@ -1,4 +1,4 @@
-"""How the help looks: readable on light and on dark, and without the types of switches, which take no value."""
+"""How the help looks: readable on light and dark backgrounds, and without types for switches, which take no value."""
 
 from __future__ import annotations
 
@@ -9,8 +9,8 @@ from typer.core import TyperCommand, TyperGroup
 from swoop.cli.console import RED, TEAL
 
 
-def dress() -> None:
-    """Give Typer's help and errors our colours."""
+def apply_theme() -> None:
+    """Use our colours in Typer's help and errors."""
     from typer import rich_utils
 
     strong = f"bold {TEAL}"
@@ -26,23 +26,23 @@ def dress() -> None:
     rich_utils.RICH_HELP = rich_utils.RICH_HELP.replace("[blue]", "[bold]")
 
 
-def _without_types_of_switches(command: Any, context: Any) -> None:
+def _hide_switch_types(command: Any, context: Any) -> None:
     for parameter in command.get_params(context):
         if getattr(parameter, "is_flag", False):
             parameter.metavar = ""
 
 
 class Command(TyperCommand):
-    """A command."""
+    """A command without types for its switches."""
 
     def format_help(self, ctx: Any, formatter: Any) -> None:
-        _without_types_of_switches(self, ctx)
+        _hide_switch_types(self, ctx)
         super().format_help(ctx, formatter)
 
 
 class Group(TyperGroup):
-    """All commands together."""
+    """The group of all commands."""
 
     def format_help(self, ctx: Any, formatter: Any) -> None:
-        _without_types_of_switches(self, ctx)
+        _hide_switch_types(self, ctx)
         super().format_help(ctx, formatter)

@@ -1,4 +1,4 @@
-"""Inputs: which files are meant, in which format they are, and how Spark reads them."""
+"""Input files: which ones are meant, their format, and how Spark reads them."""
 
 from __future__ import annotations
 
@@ -24,8 +24,8 @@ COMPRESSED: dict[str, Callable[..., IO[bytes]]] = {".gz": gzip.GzipFile, ".bz2":
 
 
 @dataclass(frozen=True)
-class Source:
-    """Files of one format, and how they are to be read."""
+class InputFiles:
+    """Files of one format, and the options to read them with."""
 
     paths: tuple[str, ...]
     format: str
@@ -37,60 +37,62 @@ class Source:
         return (reader.schema(schema) if schema else reader).load(list(self.paths))
 
 
-def find_source(inputs: Sequence[str], format: str | None = None) -> Source:
-    """The files that files, folders, globs and addresses stand for. All must be of one format.
+def find_files(inputs: Sequence[str], format: str | None = None) -> InputFiles:
+    """The files meant by paths, folders, globs and URLs. All must be of one format.
 
-    Folders and addresses of other file systems (``s3a://...``) are left to Spark.
+    Folders and URLs of other file systems (``s3a://...``) are left to Spark.
     """
     if format is not None and format not in FORMATS.values():
-        raise WrongUsage(f"there is no format {format!r}; it must be json, csv or parquet")
+        raise WrongUsage(f"unknown format {format!r}; it must be json, csv or parquet")
     paths: list[str] = []
     samples: list[str] = []
-    for given in inputs:
-        found, some = _expand(given)
-        paths += found
-        samples += some
+    for name in inputs:
+        expanded, files = _expand(name)
+        paths += expanded
+        samples += files
     formats = {name: format or format_of(name) for name in samples}
-    unknown = [name for name, one in formats.items() if one is None]
+    unknown = [name for name, kind in formats.items() if kind is None]
     if unknown:
         raise WrongUsage(
-            f"cannot tell the format of {unknown[0]!r} from its name; say --format json, csv or parquet "
-            f"(names end with {', '.join(FORMATS)}, and perhaps .gz or .bz2)"
+            f"cannot infer the format of {unknown[0]!r} from its name; use --format json, csv or parquet "
+            f"(known endings: {', '.join(FORMATS)}, optionally followed by .gz or .bz2)"
         )
     if len(set(formats.values())) > 1:
-        first, other = (next(n for n, one in formats.items() if one == f) for f in sorted(set(map(str, formats.values())))[:2])
-        raise WrongUsage(f"all files must be of one format, but there are {first!r} and {other!r}; choose them with a glob")
+        first, other = (
+            next(n for n, kind in formats.items() if kind == f) for f in sorted(set(map(str, formats.values())))[:2]
+        )
+        raise WrongUsage(f"all files must be of one format, but there are {first!r} and {other!r}; select them with a glob")
     chosen = str(formats[samples[0]])
-    return Source(tuple(paths), chosen, options_for(chosen, samples[0]))
+    return InputFiles(tuple(paths), chosen, options_for(chosen, samples[0]))
 
 
-def _expand(given: str) -> tuple[list[str], list[str]]:
-    """The paths for Spark, and names of files to learn the format from."""
-    if "://" in given:
-        return [given], [given]
-    if Path(given).is_dir():
-        files = files_in(given)
+def _expand(name: str) -> tuple[list[str], list[str]]:
+    """The paths for Spark, and the names of files to infer the format from."""
+    if "://" in name:
+        return [name], [name]
+    if Path(name).is_dir():
+        files = files_in(name)
         if not files:
-            raise WrongUsage(f"the folder {given!r} is empty; there is nothing to read")
-        return [given], files
-    if Path(given).is_file():
-        return [given], [given]
-    found = sorted(path for path in glob.glob(given, recursive=True) if Path(path).is_file())
-    if not found:
-        what = "no file matches" if glob.has_magic(given) else "there is no file or folder"
-        raise WrongUsage(f"{what} {given!r} (looked from {Path.cwd()})")
-    return found, found
+            raise WrongUsage(f"the folder {name!r} is empty; there is nothing to read")
+        return [name], files
+    if Path(name).is_file():
+        return [name], [name]
+    matches = sorted(path for path in glob.glob(name, recursive=True) if Path(path).is_file())
+    if not matches:
+        what = "no file matches" if glob.has_magic(name) else "there is no file or folder"
+        raise WrongUsage(f"{what} {name!r} (in {Path.cwd()})")
+    return matches, matches
 
 
 def files_in(folder: str) -> list[str]:
-    """The data files below a folder, in the order of their names; hidden ones and Spark's own marks are not."""
-    found = (path for path in Path(folder).rglob("*") if path.is_file())
+    """The data files below a folder, sorted by name, without hidden ones and Spark's markers."""
+    paths = (path for path in Path(folder).rglob("*") if path.is_file())
     hidden = (".", "_")
-    return sorted(str(path) for path in found if not any(part.startswith(hidden) for part in path.relative_to(folder).parts))
+    return sorted(str(path) for path in paths if not any(part.startswith(hidden) for part in path.relative_to(folder).parts))
 
 
 def format_of(name: str) -> str | None:
-    """The format that a name ends with.
+    """The format that a file name stands for, by its ending.
 
     >>> format_of("posts.jsonl.gz"), format_of("s3a://bucket/day=1/*.parquet"), format_of("notes.txt")
     ('json', 'parquet', None)
@@ -101,7 +103,7 @@ def format_of(name: str) -> str | None:
 
 
 def options_for(format: str, sample: str) -> dict[str, Any]:
-    """How Spark is to read files like this one."""
+    """Options for Spark to read files like this one."""
     if format == "json":
         return {"multiLine": True} if _beginning(sample).lstrip().startswith("[") else {}
     if format == "csv":
@@ -112,7 +114,7 @@ def options_for(format: str, sample: str) -> dict[str, Any]:
 
 
 def _beginning(name: str) -> str:
-    """Some of the text of a file; nothing if it is elsewhere."""
+    """The beginning of a local file as text; empty for any other."""
     if "://" in name or not Path(name).is_file():
         return ""
     opened: Callable[..., IO[bytes]] = COMPRESSED.get(Path(name).suffix.lower(), open)

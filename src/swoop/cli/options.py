@@ -1,4 +1,4 @@
-"""Arguments and options that several commands have, and how they are understood."""
+"""Arguments and options that several commands share."""
 
 from __future__ import annotations
 
@@ -8,13 +8,14 @@ import typer
 
 from swoop.cli.columns import Columns
 from swoop.cli.guard import WrongUsage
-from swoop.cli.sets import UNITS, Reading, Tokenizer
+from swoop.cli.sets import UNITS, InputOptions, Tokenizer
 
 Inputs = Annotated[
-    list[str], typer.Argument(help="Files, globs, folders: JSON lines, CSV or Parquet.", show_default=False, metavar="INPUT")
+    list[str],
+    typer.Argument(help="Files, globs or folders of JSON lines, CSV or Parquet.", show_default=False, metavar="INPUT"),
 ]
 
-COLUMNS, HOW, WHERE = "Columns (guessed where there is one possibility)", "What is looked for", "How it runs"
+COLUMNS, JOIN, EXECUTION = "Columns (inferred where unambiguous)", "Join", "Execution"
 
 
 def _option(*names: str, help: str, panel: str, metavar: str | None = None, default: bool = False) -> Any:
@@ -28,42 +29,55 @@ def _column(name: str, help: str, metavar: str = "COL", default: bool = False) -
 Id = Annotated[str | None, _column("--id", "Column of ids.")]
 Time = Annotated[str | None, _column("--time", "Column of times.")]
 Text = Annotated[
-    list[str] | None, _column("--text", "Column of text; give several to join them. Next to --tokens: only shown.")
+    list[str] | None, _column("--text", "Column of text; repeat it to combine several. Beside --tokens, it is only shown.")
 ]
-Tokens = Annotated[str | None, _column("--tokens", "Column of arrays of tokens.")]
-Stream = Annotated[str | None, _column("--stream", "Column of 'left' and 'right': only left-right pairs count.")]
-Tokenize = Annotated[str, _column("--tokenizer", "How texts become tokens: words, 2-words, 3-chars, ...", "HOW", default=True)]
-TimeUnit = Annotated[str | None, _column("--time-unit", "Times are numbers since 1970, in s, ms, us or ns.", "UNIT")]
-TimeFormat = Annotated[str | None, _column("--time-format", "Times are texts such as 'dd/MM/yyyy HH:mm'.", "PATTERN")]
-Format = Annotated[str | None, _column("--format", "json, csv or parquet; by default from the names of files.", "FORMAT")]
+Tokens = Annotated[str | None, _column("--tokens", "Column with arrays of tokens.")]
+Stream = Annotated[
+    str | None, _column("--stream", "Column that says 'left' or 'right'; only pairs across the two sides count.")
+]
+Tokenize = Annotated[
+    str, _column("--tokenizer", "How texts are split into tokens: words, 2-words, 3-chars, ...", "NAME", default=True)
+]
+TimeUnit = Annotated[str | None, _column("--time-unit", "Unit of numeric times since 1970: s, ms, us or ns.", "UNIT")]
+TimeFormat = Annotated[
+    str | None, _column("--time-format", "Pattern of times given as text, such as 'dd/MM/yyyy HH:mm'.", "PATTERN")
+]
+Format = Annotated[str | None, _column("--format", "json, csv or parquet; by default inferred from file names.", "FORMAT")]
 
 WindowOption = Annotated[
     str,
     _option(
-        "--window", "-w", help="'1h', '7 days', ...; a number for integer times.", panel=HOW, metavar="LENGTH", default=True
+        "--window",
+        "-w",
+        help="Duration of the window: '1h', '7 days', ...; a number for integer times.",
+        panel=JOIN,
+        metavar="DURATION",
+        default=True,
     ),
 ]
-K = Annotated[int, _option("-k", help="How many pairs the top-k has.", panel=HOW, metavar="N", default=True)]
+K = Annotated[int, _option("-k", help="Number of pairs in the top-k.", panel=JOIN, metavar="N", default=True)]
 SimilarityOption = Annotated[
     str,
-    _option("--similarity", "-s", help="jaccard, cosine, dice, overlap or hamming.", panel=HOW, metavar="NAME", default=True),
+    _option("--similarity", "-s", help="jaccard, cosine, dice, overlap or hamming.", panel=JOIN, metavar="NAME", default=True),
 ]
-MinSimilarity = Annotated[float | None, _option("--min-similarity", help="Pairs below do not count.", panel=HOW, metavar="X")]
+MinSimilarity = Annotated[
+    float | None, _option("--min-similarity", help="Ignore pairs that are less similar.", panel=JOIN, metavar="X")
+]
 
 Master = Annotated[
     str | None,
     _option(
         "--master",
-        help="Where Spark runs: local[4], spark://host:7077, sc://host, ...; by default here.",
-        panel=WHERE,
-        metavar="WHERE",
+        help="Spark master: local[4], spark://host:7077, sc://host, ...; by default all local cores.",
+        panel=EXECUTION,
+        metavar="URL",
     ),
 ]
-Memory = Annotated[str, _option("--memory", help="Memory of Spark's driver.", panel=WHERE, metavar="SIZE", default=True)]
-Json = Annotated[bool, typer.Option("--json", help="Results in JSON on standard output, for scripts.")]
+Memory = Annotated[str, _option("--memory", help="Memory of the Spark driver.", panel=EXECUTION, metavar="SIZE", default=True)]
+Json = Annotated[bool, typer.Option("--json", help="Write results as JSON, for scripts.")]
 
 
-def reading(
+def input_options(
     id: str | None,
     time: str | None,
     text: list[str] | None,
@@ -72,15 +86,15 @@ def reading(
     tokenizer: str,
     time_unit: str | None,
     time_format: str | None,
-) -> Reading:
-    """How rows are to be read, if that makes sense."""
+) -> InputOptions:
+    """The options that say how rows are read, checked."""
     if time_unit is not None and time_unit not in UNITS:
-        raise WrongUsage(f"there is no unit {time_unit!r} of time; --time-unit must be one of {', '.join(UNITS)}")
+        raise WrongUsage(f"unknown time unit {time_unit!r}; --time-unit must be one of {', '.join(UNITS)}")
     if time_unit is not None and time_format is not None:
-        raise WrongUsage("give --time-unit for numbers or --time-format for texts, not both")
-    return Reading(Columns(id, time, tuple(text or ()), tokens, stream), Tokenizer.read(tokenizer), time_unit, time_format)
+        raise WrongUsage("use --time-unit for numbers or --time-format for text, not both")
+    return InputOptions(Columns(id, time, tuple(text or ()), tokens, stream), Tokenizer.read(tokenizer), time_unit, time_format)
 
 
-def number_or_text(given: str) -> int | str:
-    """Integer windows are for integer times."""
-    return int(given) if given.strip().lstrip("-").isdecimal() else given
+def number_or_text(value: str) -> int | str:
+    """An integer if it is one, for windows over integer times."""
+    return int(value) if value.strip().lstrip("-").isdecimal() else value

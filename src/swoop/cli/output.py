@@ -1,4 +1,4 @@
-"""Results as files: one file by its ending, or a folder that Spark writes."""
+"""Writing results: one file, in the format of its ending, or a folder written by Spark."""
 
 from __future__ import annotations
 
@@ -19,23 +19,23 @@ ORDER = ("enter", "similarity", "newer", "older")
 
 
 def check_out(out: str | None) -> None:
-    """Refuse what cannot be written before hours of work are done."""
+    """Refuse an unusable --out before hours of work, not after."""
     if out is None:
         return
     if out.endswith("/"):
         if "://" not in out and Path(out).is_dir() and any(Path(out).iterdir()):
-            raise WrongUsage(f"the folder {out!r} is there already and not empty; name another one with --out")
+            raise WrongUsage(f"the folder {out!r} already exists and is not empty; choose another --out")
         return
     if "://" in out:
-        raise WrongUsage(f"{out!r} is on another file system, where Spark writes folders: let it end with /")
+        raise WrongUsage(f"{out!r} is on another file system, where only folders can be written; end it with /")
     if Path(out).suffix.lower() not in ENDINGS:
-        raise WrongUsage(f"--out {out!r} must end with {', '.join(ENDINGS)}, or with / for a folder that Spark writes")
+        raise WrongUsage(f"--out {out!r} must end with {', '.join(ENDINGS)}, or with / for a folder")
     if Path(out).is_dir() or not Path(out).absolute().parent.is_dir():
-        raise WrongUsage(f"--out {out!r} cannot be written: it is a folder, or the folder that it should be in does not exist")
+        raise WrongUsage(f"--out {out!r} cannot be written: it is a folder, or its parent folder does not exist")
 
 
 def write(stays: DataFrame, out: str) -> None:
-    """Write the stays. One file passes through this process, in the order of time; a folder is written by Spark's tasks."""
+    """Write the stays: one file, ordered by time, from this process; a folder from Spark's tasks."""
     if out.endswith("/"):
         stays.write.parquet(out)
         return

@@ -1,4 +1,4 @@
-"""How far a long work is: a bar on terminals, now and then a line elsewhere. What takes two seconds only shows nothing."""
+"""Progress of long work: a bar on terminals, an occasional line elsewhere, and nothing for the first two seconds."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Any, Self
 
 from rich.progress import BarColumn, Progress, SpinnerColumn, TaskProgressColumn, TextColumn, TimeElapsedColumn
 
-from swoop.cli.console import messages, say
+from swoop.cli.console import info, messages
 
 if TYPE_CHECKING:
     from pyspark.sql import SparkSession
@@ -22,7 +22,7 @@ Count = Callable[[], tuple[int, int]]
 
 
 class Steps:
-    """A work of several steps, watched by a thread.
+    """Work in several steps, with a thread that shows its progress.
 
     >>> with Steps() as steps:
     ...     steps.step("reading")
@@ -30,14 +30,14 @@ class Steps:
 
     def __init__(self) -> None:
         self._console = messages()
-        self._what, self._count = "", _nothing
+        self._what, self._count = "", _no_tasks
         self._began = time.monotonic()
         self._over = threading.Event()
         self._thread = threading.Thread(target=self._watch, name="swoop progress", daemon=True)
 
     def step(self, what: str, spark: SparkSession | None = None) -> None:
-        """From now on, this is done; with a session, its tasks are counted."""
-        self._what, self._count = what, _nothing if spark is None else tasks_of(spark)
+        """Begin a step; with a session, its tasks are counted."""
+        self._what, self._count = what, _no_tasks if spark is None else tasks_of(spark)
 
     def __enter__(self) -> Self:
         self._thread.start()
@@ -47,7 +47,7 @@ class Steps:
         self.stop()
 
     def stop(self) -> None:
-        """Show nothing any more."""
+        """Stop showing progress."""
         self._over.set()
         self._thread.join()
 
@@ -57,7 +57,7 @@ class Steps:
         if self._console.is_terminal:
             self._draw()
         else:
-            self._tell()
+            self._print_lines()
 
     def _draw(self) -> None:
         columns = (SpinnerColumn(), TextColumn("{task.description}"), BarColumn(), TaskProgressColumn(), TimeElapsedColumn())
@@ -67,28 +67,28 @@ class Steps:
                 done, total = self._count()
                 progress.update(task, description=self._what, completed=done, total=total or None)
 
-    def _tell(self) -> None:
-        told = ""
+    def _print_lines(self) -> None:
+        printed = ""
         next_line = 0.0
         while not self._over.wait(0.2):
             now = time.monotonic()
-            if self._what != told or now >= next_line:
+            if self._what != printed or now >= next_line:
                 done, total = self._count()
                 tasks = f": {done} of {total} tasks" if total else ""
-                say(f"{now - self._began:4.0f} s  {self._what}{tasks}")
-                told, next_line = self._what, now + LINES
+                info(f"{now - self._began:4.0f} s  {self._what}{tasks}")
+                printed, next_line = self._what, now + LINES
 
 
-def _nothing() -> tuple[int, int]:
+def _no_tasks() -> tuple[int, int]:
     return 0, 0
 
 
 def tasks_of(spark: SparkSession) -> Count:
-    """Counts the tasks of all jobs that begin from now on: those that are done, and all that are known."""
+    """Counts the tasks of all jobs started from now on: completed ones, and all known ones."""
     try:
         tracker = spark.sparkContext.statusTracker()
     except Exception:  # Spark Connect has no context
-        return _nothing
+        return _no_tasks
     seen: dict[int, tuple[int, int]] = {}
     jobs: set[int] = set()
 
@@ -99,7 +99,7 @@ def tasks_of(spark: SparkSession) -> Count:
                 info = tracker.getJobInfo(job)
                 for stage in () if info is None else info.stageIds:
                     _look(tracker, stage, seen)
-                if info is not None and info.status != "RUNNING":  # stages that were left out are never done
+                if info is not None and info.status != "RUNNING":  # skipped stages never complete
                     jobs.discard(job)
                     for stage in info.stageIds:
                         if stage in seen:

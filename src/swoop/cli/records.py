@@ -1,4 +1,4 @@
-"""Records by their ids."""
+"""Looking records up by their ids."""
 
 from __future__ import annotations
 
@@ -13,15 +13,15 @@ if TYPE_CHECKING:
 
 
 def find_records(sets: DataFrame, names: Iterable[str], words: bool) -> dict[str, list[Side]]:
-    """The records whose ids have these names, in the order of time; those without a time come first."""
+    """The records with these ids, sorted by time; those without a time come first."""
     from pyspark.sql import functions as F  # noqa: N812
     from pyspark.sql import types as T  # noqa: N812
 
     binary = isinstance(sets.schema["id"].dataType, T.BinaryType)
     name = F.lower(F.hex("id")) if binary else F.col("id").cast("string")
     rows = sets.filter(name.isin(list(names))).select("id", "time", "text", "tokens").toArrow().to_pylist()
-    found: dict[str, list[Side]] = {}
+    records: dict[str, list[Side]] = {}
     for row in sorted(rows, key=lambda row: (row["time"] is not None, row["time"])):
         tokens = frozenset(token for token in row["tokens"] or () if token is not None)
-        found.setdefault(name_of(row["id"]), []).append(Side(row["id"], row["time"], row["text"] or "", tokens, words))
-    return found
+        records.setdefault(name_of(row["id"]), []).append(Side(row["id"], row["time"], row["text"] or "", tokens, words))
+    return records

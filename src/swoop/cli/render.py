@@ -1,6 +1,6 @@
 """Pairs for people: two records side by side, with what they share and what only one of them has.
 
-Words of one's own are coloured; where there are no colours, they stand in brackets.
+Words that only one record has are coloured, or put in brackets where there are no colours.
 """
 
 from __future__ import annotations
@@ -24,7 +24,7 @@ NEWER, OLDER = f"bold {TEAL}", f"bold {ORANGE}"
 
 @dataclass(frozen=True)
 class Side:
-    """One record of a pair. ``words`` False: its tokens were given, and are shown as they are."""
+    """One record of a pair. ``words`` False: show its tokens rather than its text."""
 
     id: Any
     time: Any
@@ -34,8 +34,8 @@ class Side:
 
 
 @dataclass(frozen=True)
-class Found:
-    """A pair, and when it was in the top-k; ``leave`` None: it is still there at the end."""
+class ShownPair:
+    """A pair, and when it was in the top-k; ``leave`` None: it still was at the end."""
 
     newer: Side
     older: Side
@@ -47,7 +47,7 @@ class Found:
 
 
 def marked(text: str, others: frozenset[str], style: str, colour: bool) -> Text:
-    """A text in which the words that the other text does not have are marked.
+    """A text with the words marked that the other text does not have.
 
     >>> marked("Big fire in Perth", frozenset(["big", "fire"]), "red", colour=False).plain
     'Big fire [in Perth]'
@@ -63,7 +63,7 @@ def marked(text: str, others: frozenset[str], style: str, colour: bool) -> Text:
 
 
 def cut(text: Text, width: int, start: int = 0) -> Text:
-    """As much of a text, from a place on, as there is room for; whole words, if they are not too long.
+    """As much of a text, from a position on, as fits the width; whole words, unless they are too long.
 
     >>> cut(Text("a long story about a fire"), 17).plain
     'a long story …'
@@ -79,7 +79,7 @@ def cut(text: Text, width: int, start: int = 0) -> Text:
 
 @dataclass(frozen=True)
 class Line:
-    """One of two texts, in one line, so that the place where they begin to differ can be seen."""
+    """One of two texts on a single line, cut so that the first difference is visible."""
 
     text: Text
     other: Text
@@ -99,7 +99,7 @@ class Line:
 
 
 def _runs(text: str, others: frozenset[str]) -> list[tuple[int, int]]:
-    """Where the words stand that are not among the others; neighbours together."""
+    """The positions of words that are not among the others; neighbours are merged."""
     runs: list[tuple[int, int]] = []
     follows = False
     for word in WORD.finditer(text):
@@ -113,15 +113,15 @@ def _runs(text: str, others: frozenset[str]) -> list[tuple[int, int]]:
 
 
 def marked_tokens(tokens: Iterable[Any], others: frozenset[Any], style: str, colour: bool) -> Text:
-    """Given tokens: first those that both have, then one's own."""
-    shared, own = ([shown_name(token) for token in sorted(part, key=str)] for part in _parted(tokens, others))
+    """Tokens: first the shared ones, then those that only this record has."""
+    shared, own = ([shown_name(token) for token in sorted(part, key=str)] for part in _split(tokens, others))
     shown = Text(" ".join(shared))
     if own:
         shown.append(" " if shared else "").append(" ".join(own) if colour else f"[{' '.join(own)}]", style if colour else None)
     return cut(shown, LONGEST)
 
 
-def _parted(tokens: Iterable[Any], others: frozenset[Any]) -> tuple[list[Any], list[Any]]:
+def _split(tokens: Iterable[Any], others: frozenset[Any]) -> tuple[list[Any], list[Any]]:
     tokens = list(tokens)
     return [t for t in tokens if t in others], [t for t in tokens if t not in others]
 
@@ -131,7 +131,7 @@ def words_of(text: str) -> frozenset[str]:
 
 
 def both_sides(newer: Side, older: Side, colour: bool) -> tuple[Text, Text]:
-    """What is shown of each, marked against the other."""
+    """The texts or tokens of both records, each marked against the other."""
     if newer.words:
         return (
             marked(newer.text, words_of(older.text), NEWER, colour),
@@ -144,20 +144,20 @@ def both_sides(newer: Side, older: Side, colour: bool) -> tuple[Text, Text]:
 
 
 class Pairs:
-    """The most similar pairs, one below the other, as wide as the terminal is."""
+    """The most similar pairs, one below the other, as wide as the terminal."""
 
-    def __init__(self, found: Sequence[Found], k: int, measure: str) -> None:
-        self._found, self._k, self._measure = found, k, measure
+    def __init__(self, pairs: Sequence[ShownPair], k: int, measure: str) -> None:
+        self._pairs, self._k, self._measure = pairs, k, measure
 
     def __rich_console__(self, console: Console, options: ConsoleOptions) -> RenderResult:
         table = Table.grid(padding=(0, 0, 0, 2), expand=True)
         table.add_column(justify="right", no_wrap=True)
         table.add_column(ratio=1)
-        for place, pair in enumerate(self._found, 1):
+        for place, pair in enumerate(self._pairs, 1):
             table.add_row(str(place), Group(self._heading(pair), side_by_side(pair.newer, pair.older, console), ""))
         yield table
 
-    def _heading(self, pair: Found) -> Text:
+    def _heading(self, pair: ShownPair) -> Text:
         stays = f", {pair.stays} stays" if pair.stays > 1 else ""
         return Text.assemble(
             (f"{self._measure} {shown_similarity(pair.similarity, self._measure)}", "bold"),
@@ -166,7 +166,7 @@ class Pairs:
 
 
 def side_by_side(newer: Side, older: Side, console: Console) -> Table:
-    """Two records, half of the width each."""
+    """Two records, each on half of the width."""
     table = Table.grid(padding=(0, 2, 0, 0), expand=True)
     for _ in range(2):
         table.add_column(ratio=1, overflow="fold")

@@ -7,16 +7,17 @@ import warnings
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
-from swoop.cli.console import ORANGE, RED, name_of, print_json, results, say
+from swoop.cli.console import ORANGE, RED, info, name_of, print_json, results
 from swoop.cli.guard import FAILURE, WrongUsage
-from swoop.cli.inputs import Source
+from swoop.cli.inputs import InputFiles
 from swoop.cli.output import check_out, write
 from swoop.cli.progress import Steps
 from swoop.cli.records import find_records
-from swoop.cli.render import Found, Pairs, Side
+from swoop.cli.render import Pairs, ShownPair, Side
 from swoop.cli.session import spark_session
-from swoop.cli.sets import Reading, learn, prepare
-from swoop.similarity import check_min_similarity, find_similarity
+from swoop.cli.sets import InputOptions, infer_columns, prepare
+from swoop.errors import UnusableRows
+from swoop.spec import JoinSpec
 from swoop.times import find_window
 
 if TYPE_CHECKING:
@@ -27,8 +28,8 @@ EQUAL = {"jaccard": 1.0, "cosine": 1.0, "dice": 1.0, "hamming": 0.0}  # the simi
 
 
 @dataclass(frozen=True)
-class Question:
-    """What is looked for."""
+class JoinOptions:
+    """The options that describe the join."""
 
     k: int
     window: Any
@@ -36,18 +37,17 @@ class Question:
     min_similarity: float | None
 
     def check(self) -> None:
-        """Refuse what cannot be before Spark is started."""
+        """Refuse wrong values before Spark is started."""
         if self.k < 1:
             raise WrongUsage(f"-k must be at least 1, not {self.k}")
-        find_window(self.window)
-        check_min_similarity(find_similarity(self.similarity), self.min_similarity)
+        JoinSpec(self.k, self.window, self.similarity, min_similarity=self.min_similarity)
 
 
 @dataclass(frozen=True)
 class History:
-    """What came out, apart from the files."""
+    """The results, apart from the output file."""
 
-    found: list[Found]
+    pairs: list[ShownPair]
     rows: int
     stays: int
     rejected: dict[str, int]
@@ -55,9 +55,9 @@ class History:
 
 
 def run(
-    source: Source,
-    reading: Reading,
-    question: Question,
+    files: InputFiles,
+    options: InputOptions,
+    join: JoinOptions,
     *,
     out: str | None = None,
     show: int = 10,
@@ -66,56 +66,60 @@ def run(
     master: str | None = None,
     memory: str = "2g",
 ) -> int:
-    """Do it, and show it. Returns the exit code."""
-    question.check()
+    """Find the pairs and show them. Returns the exit code."""
+    join.check()
     check_out(out)
     if not 0 <= show <= MOST_SHOWN:
-        raise WrongUsage(f"--show must be from 0 to {MOST_SHOWN}, not {show}; --out takes all results")
-    history = find(source, reading, question, out, show, equal, master, memory)
+        raise WrongUsage(f"--show must be from 0 to {MOST_SHOWN}, not {show}; --out writes all results")
+    if not equal and join.similarity not in EQUAL:
+        raise WrongUsage(f"--no-equal is not available for {join.similarity}, only for {', '.join(EQUAL)}")
+    history = find(files, options, join, out, show, equal, master, memory)
     if as_json:
-        print_json(_in_json(history, question), indent=2)
-    elif history.found:
-        results().print(Pairs(history.found, question.k, question.similarity))
-    return _close(history, question, out)
+        print_json(_in_json(history, join), indent=2)
+    elif history.pairs:
+        results().print(Pairs(history.pairs, join.k, join.similarity))
+    return _summarise(history, join, out)
 
 
 def find(
-    source: Source,
-    reading: Reading,
-    question: Question,
+    files: InputFiles,
+    options: InputOptions,
+    join: JoinOptions,
     out: str | None,
     show: int,
     equal: bool,
     master: str | None,
     memory: str,
 ) -> History:
-    """The history of the top-k: its best pairs, and everything to a file."""
+    """The history of the top-k: its best pairs, with all stays written to ``out``."""
     began = time.monotonic()
-    window = find_window(question.window)
+    window = find_window(join.window)
     with Steps() as steps:
         steps.step("starting Spark")
         with spark_session(master, memory) as spark:
             from swoop.spark import topk_history
 
-            steps.step("looking at the input", spark)
-            rows = source.read(spark)
-            learned = learn(rows, reading, window)
-            sets = prepare(rows, learned, window)
+            steps.step("reading the input", spark)
+            rows = files.read(spark)
+            inferred = infer_columns(rows, options, window)
+            sets = prepare(rows, inferred, window)
             steps.step("finding similar pairs", spark)
             with warnings.catch_warnings(record=True) as warned:
                 warnings.simplefilter("always")
                 stays = topk_history(
                     sets,
-                    question.k,
-                    question.window,
-                    question.similarity,
-                    min_similarity=question.min_similarity,
-                    stream="stream" if reading.columns.stream else None,
+                    join.k,
+                    join.window,
+                    join.similarity,
+                    min_similarity=join.min_similarity,
+                    stream="stream" if options.columns.stream else None,
                 ).persist()
-            unusable = any("cannot be used" in str(warning.message) for warning in warned)
+            unusable = any(isinstance(warning.message, UnusableRows) for warning in warned)
             try:
                 history = History(
-                    found=best(_shown(stays, question, equal), sets, show, words=bool(learned.columns.text)) if show else [],
+                    pairs=best(_filter_equal(stays, join, equal), sets, show, words=bool(inferred.columns.text))
+                    if show
+                    else [],
                     rows=rows.count(),
                     stays=stays.count(),
                     rejected=_rejected(sets) if unusable else {},
@@ -127,20 +131,16 @@ def find(
             finally:
                 stays.unpersist()
             steps.step("stopping Spark")
-    return History(history.found, history.rows, history.stays, history.rejected, time.monotonic() - began)
+    return History(history.pairs, history.rows, history.stays, history.rejected, time.monotonic() - began)
 
 
-def _shown(stays: DataFrame, question: Question, equal: bool) -> DataFrame:
-    """The stays that are shown: all, or those of pairs of different sets."""
-    if equal:
-        return stays
-    if question.similarity not in EQUAL:
-        raise WrongUsage(f"--no-equal goes with {', '.join(EQUAL)}; by {question.similarity} equal sets cannot be told")
-    return stays.filter(stays["similarity"] < EQUAL[question.similarity])
+def _filter_equal(stays: DataFrame, join: JoinOptions, equal: bool) -> DataFrame:
+    """The stays to show: all, or only those of pairs of different sets."""
+    return stays if equal else stays.filter(stays["similarity"] < EQUAL[join.similarity])
 
 
-def best(stays: DataFrame, sets: DataFrame, most: int, words: bool) -> list[Found]:
-    """The most similar distinct pairs over all stays; among equals, those that share more and were there earlier."""
+def best(stays: DataFrame, sets: DataFrame, most: int, words: bool) -> list[ShownPair]:
+    """The most similar distinct pairs over all stays; ties go to those that share more, then to the earlier ones."""
     from pyspark.sql import functions as F  # noqa: N812
 
     pairs = (
@@ -159,7 +159,7 @@ def best(stays: DataFrame, sets: DataFrame, most: int, words: bool) -> list[Foun
     names = {name_of(pair[side]) for pair in pairs for side in ("newer", "older")}
     records = find_records(sets.filter(F.col("time").isNotNull()), names, words)
     return [
-        Found(
+        ShownPair(
             *_sides(records, pair),
             pair["similarity"],
             pair["overlap"],
@@ -172,7 +172,7 @@ def best(stays: DataFrame, sets: DataFrame, most: int, words: bool) -> list[Foun
 
 
 def _sides(records: dict[str, list[Side]], pair: dict[str, Any]) -> tuple[Side, Side]:
-    """The two records of a pair. Where an id is there several times, those that the pair can have been made of."""
+    """The two records of a pair. If an id is not unique, those that fit the pair."""
     all_newer, all_older = records[name_of(pair["newer"])], records[name_of(pair["older"])]
     candidates = [
         (newer, older)
@@ -188,18 +188,18 @@ def _rejected(sets: DataFrame) -> dict[str, int]:
     from swoop.spark import rejected
 
     stream = "stream" if "stream" in sets.columns else None
-    counted = rejected(sets, stream=stream).groupBy("reason").count().orderBy("count", ascending=False).collect()
-    return {row["reason"]: row["count"] for row in counted}
+    counts = rejected(sets, stream=stream).groupBy("reason").count().orderBy("count", ascending=False).collect()
+    return {row["reason"]: row["count"] for row in counts}
 
 
-def _in_json(history: History, question: Question) -> dict[str, Any]:
+def _in_json(history: History, join: JoinOptions) -> dict[str, Any]:
     def side(of: Side) -> dict[str, Any]:
         return {"id": of.id, "time": of.time, **({"text": of.text} if of.words else {"tokens": sorted(of.tokens, key=str)})}
 
     return {
-        "k": question.k,
-        "window": question.window,
-        "similarity": question.similarity,
+        "k": join.k,
+        "window": join.window,
+        "similarity": join.similarity,
         "rows": history.rows,
         "rejected": history.rejected,
         "stays": history.stays,
@@ -214,27 +214,27 @@ def _in_json(history: History, question: Question) -> dict[str, Any]:
                 "leave": pair.leave,
                 "stays": pair.stays,
             }
-            for pair in history.found
+            for pair in history.pairs
         ],
     }
 
 
-def _close(history: History, question: Question, out: str | None) -> int:
-    """The last lines, and the exit code: all rows rejected is a failure."""
+def _summarise(history: History, join: JoinOptions, out: str | None) -> int:
+    """Print the last lines. Returns the exit code: it is a failure if all rows are rejected."""
     bad = sum(history.rejected.values())
     reasons = "; ".join(f"{count:,}: {reason}" for reason, count in history.rejected.items())
     if bad:
-        say(f"{bad:,} of {history.rows:,} rows cannot be used ({reasons})", style=ORANGE)
-    written = f", written to {out}" if out else "; --out FILE keeps them all"
-    say(
-        f"{history.rows:,} rows, {history.stays:,} stays of pairs in the top {question.k} of a window of {question.window}"
+        info(f"{bad:,} of {history.rows:,} rows are unusable ({reasons})", style=ORANGE)
+    written = f", written to {out}" if out else "; --out FILE writes them all"
+    info(
+        f"{history.rows:,} rows, {history.stays:,} stays in the top {join.k} of a window of {join.window}"
         f"{written} ({history.seconds:.1f} s)"
     )
-    if len(history.found) > 1 and all(pair.similarity == EQUAL.get(question.similarity) for pair in history.found):
-        say("all pairs shown are of equal sets; --no-equal leaves them out, and a larger -k finds more")
+    if len(history.pairs) > 1 and all(pair.similarity == EQUAL.get(join.similarity) for pair in history.pairs):
+        info("all pairs shown are of equal sets; --no-equal leaves them out, and a larger -k finds more pairs")
     if not history.stays and not bad:
-        say("no two records of a window share a token; try a longer --window or another --tokenizer")
+        info("no two records in a window share a token; try a longer --window or another --tokenizer")
     if bad and bad == history.rows:
-        say("swoop: no row can be used; check --id, --time (--time-unit, --time-format) and --text or --tokens", style=RED)
+        info("swoop: all rows are unusable; check --id, --time (--time-unit, --time-format) and --text or --tokens", style=RED)
         return FAILURE
     return 0

@@ -1,4 +1,4 @@
-"""The session of a command: the active one, or one that ends with the command."""
+"""The Spark session of a command: the active one, or one that stops with the command."""
 
 from __future__ import annotations
 
@@ -17,23 +17,23 @@ if TYPE_CHECKING:
 
 @contextmanager
 def spark_session(master: str | None, memory: str = "2g", **settings: Any) -> Iterator[SparkSession]:
-    """A session, stopped at the end only if it was started here."""
+    """A session; stopped at the end only if it was started here."""
     from pyspark.errors import PySparkRuntimeError
     from pyspark.sql import SparkSession
 
     from swoop.spark import session
 
-    theirs = SparkSession.getActiveSession()
-    if theirs is not None:
-        yield theirs
+    active = SparkSession.getActiveSession()
+    if active is not None:
+        yield active
         return
-    given = signal.getsignal(signal.SIGINT)
+    handler = signal.getsignal(signal.SIGINT)
     with quiet_bridge():
         try:
-            ours = session(
+            own = session(
                 master,
                 memory=memory,
-                spark_ui_showConsoleProgress="false",  # there is a bar already
+                spark_ui_showConsoleProgress="false",  # we show our own
                 spark_sql_legacy_parquet_nanosAsLong="true",  # as pandas writes them
                 **settings,
             )
@@ -42,31 +42,31 @@ def spark_session(master: str | None, memory: str = "2g", **settings: Any) -> It
             if packages is None or error.getCondition() != "JAVA_GATEWAY_EXITED":
                 raise
             raise SwoopError(
-                f"Spark did not start; if it could not fetch {packages}, see above, give jars with --jars"
+                f"Spark did not start. If it could not download {packages} (see above), pass the jars with --jars"
             ) from error
         interrupted: list[int] = []
         try:
-            with quiet_interrupt(ours, given, interrupted):
-                yield ours
-        finally:  # tasks in Python run to their end, so whoever wants to go does not wait; Java ends with this process
-            stopping = threading.Thread(target=ours.stop, daemon=True)
+            with quiet_interrupt(own, handler, interrupted):
+                yield own
+        finally:  # after Ctrl-C, do not wait for Python tasks; Java ends with this process
+            stopping = threading.Thread(target=own.stop, daemon=True)
             stopping.start()
             stopping.join(1.0 if interrupted else None)
 
 
 @contextmanager
-def quiet_interrupt(spark: SparkSession, given: Any, noted: list[int]) -> Iterator[None]:
-    """Ctrl-C is noted, and makes Spark fall silent, which would complain of all that is cut off.
+def quiet_interrupt(spark: SparkSession, previous: Any, received: list[int]) -> Iterator[None]:
+    """On Ctrl-C, record it, silence Spark, which would log everything that is cut off, and cancel its jobs.
 
-    Whoever has ``given`` another way to take it before Spark set its own gets it back.
+    A handler that was installed before Spark set its own (``previous``) is restored instead.
     """
     if not hasattr(spark, "_jsc") or threading.current_thread() is not threading.main_thread():
         yield
         return
 
     def interrupt(number: int, frame: object) -> None:
-        noted.append(number)
-        cancelling = threading.Thread(target=cancel, daemon=True)  # this thread may be in the middle of a call
+        received.append(number)
+        cancelling = threading.Thread(target=cancel, daemon=True)  # this thread may be inside a call to Java
         cancelling.start()
         cancelling.join(0.5)
         raise KeyboardInterrupt
@@ -75,7 +75,7 @@ def quiet_interrupt(spark: SparkSession, given: Any, noted: list[int]) -> Iterat
         spark.sparkContext.setLogLevel("OFF")
         spark.sparkContext.cancelAllJobs()
 
-    before = signal.signal(signal.SIGINT, interrupt if given in (None, signal.default_int_handler) else given)
+    before = signal.signal(signal.SIGINT, interrupt if previous in (None, signal.default_int_handler) else previous)
     try:
         yield
     finally:
@@ -84,7 +84,7 @@ def quiet_interrupt(spark: SparkSession, given: Any, noted: list[int]) -> Iterat
 
 @contextmanager
 def quiet_bridge() -> Iterator[None]:
-    """When Ctrl-C comes in the middle of a call to Java, the bridge to it logs tracebacks; nobody wants to read them."""
+    """Suppress the tracebacks that the bridge to Java logs when Ctrl-C interrupts a call."""
 
     def keep(record: logging.LogRecord) -> bool:
         return not str(record.msg).endswith("while sending command.")

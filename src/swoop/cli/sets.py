@@ -1,4 +1,4 @@
-"""From the rows of an input to sets with the columns id, time, tokens and text."""
+"""Turning input rows into sets with the columns id, time, tokens and text."""
 
 from __future__ import annotations
 
@@ -6,22 +6,22 @@ import re
 from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING
 
-from swoop.cli.columns import Columns, Kind, choose
-from swoop.cli.console import say
+from swoop.cli.columns import Columns, Kind, infer
+from swoop.cli.console import info
 from swoop.cli.guard import WrongUsage
-from swoop.times import Window
+from swoop.times import WindowSpec
 
 if TYPE_CHECKING:
     from pyspark.sql import Column, DataFrame
     from pyspark.sql.types import DataType
 
-CORRUPT = "_corrupt_record"  # where Spark puts lines that are no JSON
+CORRUPT = "_corrupt_record"  # where Spark puts lines that are not JSON
 UNITS = {"s": "seconds", "ms": "milliseconds", "us": "microseconds", "ns": "nanoseconds"}
 
 
 @dataclass(frozen=True)
 class Tokenizer:
-    """How texts become tokens: words, or runs of ``n`` words or characters."""
+    """How texts are split into tokens: words, or runs of ``n`` words or characters."""
 
     unit: str = "words"
     n: int = 1
@@ -32,10 +32,10 @@ class Tokenizer:
         >>> Tokenizer.read("words"), Tokenizer.read("3-chars")
         (Tokenizer(unit='words', n=1), Tokenizer(unit='chars', n=3))
         """
-        found = re.fullmatch(r"(?:([1-9][0-9]?)-)?(words?|chars?)", text)
-        if not found or (found[1] is None and found[2].startswith("char")):
-            raise WrongUsage(f"there is no tokenizer {text!r}; write words, 2-words, 3-chars or the like")
-        return cls(found[2].rstrip("s") + "s", int(found[1] or 1))
+        match = re.fullmatch(r"(?:([1-9][0-9]?)-)?(words?|chars?)", text)
+        if not match or (match[1] is None and match[2].startswith("char")):
+            raise WrongUsage(f"unknown tokenizer {text!r}; use words, 2-words, 3-chars or similar")
+        return cls(match[2].rstrip("s") + "s", int(match[1] or 1))
 
     def tokens(self, columns: list[Column]) -> Column:
         """The tokens of columns of text."""
@@ -47,8 +47,8 @@ class Tokenizer:
 
 
 @dataclass(frozen=True)
-class Reading:
-    """Everything that the user said about how rows are to be read."""
+class InputOptions:
+    """The options that say how rows are read."""
 
     columns: Columns
     tokenizer: Tokenizer
@@ -57,7 +57,7 @@ class Reading:
 
 
 def kind_of(type: DataType) -> Kind:
-    """What a column could be used for."""
+    """What a column of this type can be used for."""
     from pyspark.sql import types as T  # noqa: N812
 
     if isinstance(type, T.TimestampType | T.TimestampNTZType | T.DateType):
@@ -73,89 +73,89 @@ def kind_of(type: DataType) -> Kind:
     return "other"
 
 
-def learn(sample: DataFrame, reading: Reading, window: Window | None) -> Reading:
-    """Guess what was not said, from rows that are there, and say what was guessed."""
+def infer_columns(sample: DataFrame, options: InputOptions, window: WindowSpec | None) -> InputOptions:
+    """Complete the options from sample rows, and report what was inferred."""
     kinds = {field.name: kind_of(field.dataType) for field in sample.schema if field.name != CORRUPT}
     if not kinds:
-        wrong = "no line of it is a JSON object" if CORRUPT in sample.columns else "it is empty"
-        raise WrongUsage(f"the input has no columns: {wrong}")
-    chosen = choose(reading.columns, kinds)
-    say("; ".join(chosen.notes), style="dim")
-    learned = replace(reading, columns=chosen)
-    time = str(chosen.time)
+        reason = "it contains no JSON object" if CORRUPT in sample.columns else "it is empty"
+        raise WrongUsage(f"the input has no columns: {reason}")
+    columns = infer(options.columns, kinds)
+    info("; ".join(columns.notes), style="dim")
+    inferred = replace(options, columns=columns)
+    time = str(columns.time)
     kind = kind_of(sample.schema[time].dataType)
     integers = window is not None and window.kind == "integer"
     if integers and kind != "integer":
         raise WrongUsage(
-            f"the window is {window}, a number, but the times in column {time!r} are no integers "
-            f"({sample.schema[time].dataType.simpleString()}); write a duration such as --window '1 hour'"
+            f"the window is the number {window}, but the times in column {time!r} are not integers "
+            f"({sample.schema[time].dataType.simpleString()}); use a duration such as --window '1 hour'"
         )
     if window is None or integers or kind not in ("integer", "number"):
-        return learned
-    if reading.time_unit is None:
-        learned = replace(learned, time_unit=_guess_unit(sample, time))
-    say(f"reading the numbers of {time!r} as {UNITS[str(learned.time_unit)]} since 1970", style="dim")
-    return learned
+        return inferred
+    if options.time_unit is None:
+        inferred = replace(inferred, time_unit=_infer_unit(sample, time))
+    info(f"reading the numbers in {time!r} as {UNITS[str(inferred.time_unit)]} since 1970", style="dim")
+    return inferred
 
 
-def _guess_unit(sample: DataFrame, time: str) -> str:
-    """By the size of a number: 1e9 seconds, 1e12 milliseconds and so on are this century."""
+def _infer_unit(sample: DataFrame, time: str) -> str:
+    """By the size of the number: 1e9 seconds, 1e12 milliseconds and so on are in this century."""
     row = sample.select(quoted(time)).where(quoted(time).isNotNull()).first()
     size = abs(float(row[0])) if row is not None else 0.0
     return next((unit for unit, least in (("ns", 1e17), ("us", 1e14), ("ms", 1e11)) if size >= least), "s")
 
 
-def prepare(rows: DataFrame, reading: Reading, window: Window | None) -> DataFrame:
-    """Rows as sets: id, time, tokens, text, stream; and the time as it was given, where it had to be read."""
+def prepare(rows: DataFrame, options: InputOptions, window: WindowSpec | None) -> DataFrame:
+    """Rows as sets: id, time, tokens, text, stream; and the original time where it had to be parsed."""
     from pyspark.sql import functions as F  # noqa: N812
     from pyspark.sql import types as T  # noqa: N812
 
-    chosen = reading.columns
-    if chosen.id is None:
+    columns = options.columns
+    if columns.id is None:
         if rows.isStreaming:
-            raise WrongUsage("the rows of a stream need an id; name its column with --id")
+            raise WrongUsage("the rows of a stream need ids; name their column with --id")
         rows = rows.zipWithIndex("__row")
-    name = quoted(chosen.id or "__row")
+    name = quoted(columns.id or "__row")
     if not isinstance(rows.select(name).schema[0].dataType, T.IntegralType | T.StringType | T.BinaryType):
         name = name.cast("string")
-    texts = [quoted(name) for name in chosen.text]
-    if chosen.tokens is not None:
-        tokens = quoted(chosen.tokens)
+    texts = [quoted(name) for name in columns.text]
+    if columns.tokens is not None:
+        tokens = quoted(columns.tokens)
         element = rows.select(tokens).schema[0].dataType
         text = F.concat_ws(" ", *texts) if texts else F.array_join(tokens.cast("array<string>"), " ")
         if isinstance(element, T.ArrayType) and isinstance(element.elementType, T.BinaryType) and not texts:
             text = F.array_join(F.transform(tokens, lambda token: F.hex(token)), " ")
     else:
-        tokens, text = reading.tokenizer.tokens(texts), F.concat_ws(" ", *texts)
-    time, as_given = _time(rows, reading, window)
+        tokens, text = options.tokenizer.tokens(texts), F.concat_ws(" ", *texts)
+    time, parsed = _time(rows, options, window)
     return rows.select(
         name.alias("id"),
         time.alias("time"),
         tokens.alias("tokens"),
         text.alias("text"),
-        *([quoted(chosen.stream).alias("stream")] if chosen.stream else []),
-        *([quoted(str(chosen.time)).cast("string").alias("time_as_given")] if as_given else []),
+        *([quoted(columns.stream).alias("stream")] if columns.stream else []),
+        *([quoted(str(columns.time)).cast("string").alias("time_as_given")] if parsed else []),
     )
 
 
-def _time(rows: DataFrame, reading: Reading, window: Window | None) -> tuple[Column, bool]:
-    """The time of a row, and whether it had to be read from something else."""
+def _time(rows: DataFrame, options: InputOptions, window: WindowSpec | None) -> tuple[Column, bool]:
+    """The time of a row, and whether it had to be parsed."""
     from pyspark.sql import types as T  # noqa: N812
 
     from swoop.spark import timestamps
 
-    name = str(reading.columns.time)
-    found = rows.schema[name].dataType
-    if isinstance(found, T.TimestampType | T.TimestampNTZType) or window is None or window.kind == "integer":
+    name = str(options.columns.time)
+    time_type = rows.schema[name].dataType
+    if isinstance(time_type, T.TimestampType | T.TimestampNTZType) or window is None or window.kind == "integer":
         return quoted(name), False
-    if isinstance(found, T.StringType) and not reading.time_unit:
-        zone = "" if reading.time_format else "; those without a zone in UTC"
-        say(f"reading the texts of {name!r} as times{zone}", style="dim")
-    return timestamps(quoted(name), unit=reading.time_unit, format=reading.time_format), True
+    if isinstance(time_type, T.StringType) and not options.time_unit:
+        zone = "" if options.time_format else "; UTC where no time zone is given"
+        info(f"parsing the text in {name!r} as times{zone}", style="dim")
+    return timestamps(quoted(name), unit=options.time_unit, format=options.time_format), True
 
 
 def quoted(name: str) -> Column:
-    """A column by its name, whatever the name has in it."""
+    """A column by its name, whatever characters the name contains."""
     from pyspark.sql import functions as F  # noqa: N812
 
     return F.col("`" + name.replace("`", "``") + "`")

@@ -12,15 +12,15 @@ from contextlib import contextmanager
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
-from swoop.cli.console import ORANGE, say
+from swoop.cli.console import ORANGE, info
 from swoop.cli.guard import INTERRUPTED, WrongUsage
 from swoop.cli.progress import Steps
-from swoop.cli.run import Question
+from swoop.cli.run import JoinOptions
 from swoop.cli.session import spark_session
-from swoop.cli.sets import Reading, learn, prepare
-from swoop.cli.streams import FolderStream, TopicStream, is_topic, settings_for
+from swoop.cli.sets import InputOptions, infer_columns, prepare
+from swoop.cli.sources import FolderSource, TopicSource, is_topic, settings_for
 from swoop.cli.views import View, find_view
-from swoop.times import MICROSECOND, Window, find_lateness, find_window
+from swoop.times import MICROSECOND, WindowSpec, find_lateness, find_window
 
 if TYPE_CHECKING:
     from pyspark.sql import SparkSession
@@ -28,18 +28,18 @@ if TYPE_CHECKING:
     from swoop.dashboard import Page
     from swoop.spark import StreamHandle
 
-AHEAD, OFF = "7 days", "off"
-STOPPING = 1.2  # seconds that a batch is waited for after Ctrl-C; what it did not do is done by the next run
+MAX_AHEAD, OFF = "7 days", "off"
+STOPPING = 1.2  # seconds to wait for a batch after Ctrl-C; the next run finishes it
 
 
 @dataclass(frozen=True)
-class Setting:
-    """Where a stream comes from and goes to, and how it runs."""
+class StreamOptions:
+    """The options of ``swoop stream``: source, outputs, execution."""
 
     source: str
     format: str | None = None
     schema: str | None = None
-    begin: str = "earliest"
+    starting_offsets: str = "earliest"
     checkpoint: str | None = None
     changes: str | None = None
     late: str | None = None
@@ -62,34 +62,37 @@ class Setting:
     master: str | None = None
     memory: str = "2g"
 
-    def find(self) -> FolderStream | TopicStream:
-        """The source, if it is one."""
+    def find_source(self) -> FolderSource | TopicSource:
+        """The source, checked."""
         if self.once and self.trigger:
-            raise WrongUsage("--once and --trigger exclude each other; give one of them")
+            raise WrongUsage("--once and --trigger are mutually exclusive")
         if not self.flush and not self.once:
-            raise WrongUsage("--no-flush is about the end of a run with --once; give both, or neither")
+            raise WrongUsage("--no-flush requires --once")
         if self.batch_size is not None:
             self._check_batch_size(self.batch_size)
         if is_topic(self.source):
-            return TopicStream.find(self.source, self.begin)
-        return FolderStream.find(self.source, self.format, self.schema)
+            return TopicSource.find(self.source, self.starting_offsets)
+        return FolderSource.find(self.source, self.format, self.schema)
 
-    def find_max_ahead(self, window: Window) -> Any:
-        """How far rows may be ahead. By default longer than most streams are silent; integers have no such measure."""
+    def find_max_ahead(self, window: WindowSpec) -> Any:
+        """How far rows may be ahead. The default is longer than most silences; for integer times there is none."""
         if self.max_ahead == OFF or (self.max_ahead is None and window.kind != "duration"):
             return None
         if self.max_ahead is None:
-            return max(find_window(AHEAD).length, window.length) * MICROSECOND
+            return max(find_window(MAX_AHEAD).duration, window.duration) * MICROSECOND
         find_lateness(self.max_ahead, window, "max_ahead")
         return self.max_ahead
 
     def outputs(self) -> dict[str, Any]:
-        """Where changes, late and rejected rows go, if that was said."""
+        """Where changes, late and rejected rows are written, as far as given."""
         from swoop.spark import folder
 
-        found = {"changes": self.changes, "late": self.late, "rejected": self.rejected}
-        how = {"target_size": self.target_size, "final_after": self.final_after, "retention": self.retention}
-        return {holds: to if to is None or is_topic(to) else folder(to, **how) for holds, to in found.items()}  # type: ignore[arg-type]
+        targets = {"changes": self.changes, "late": self.late, "rejected": self.rejected}
+        folder_options = {"target_size": self.target_size, "final_after": self.final_after, "retention": self.retention}
+        return {
+            name: target if target is None or is_topic(target) else folder(target, **folder_options)  # type: ignore[arg-type]
+            for name, target in targets.items()
+        }
 
     def _check_batch_size(self, size: str) -> None:
         from swoop.live.manifest import find_size
@@ -97,69 +100,69 @@ class Setting:
         if not is_topic(self.source):
             find_size(size)
         elif not size.isdecimal() or int(size) == 0:
-            raise WrongUsage(f"--batch-size of a topic must be a number of messages, not {size!r}")
+            raise WrongUsage(f"for a topic, --batch-size must be a number of messages, not {size!r}")
 
 
-def stream(setting: Setting, reading: Reading, question: Question, as_json: bool = False) -> int:
+def stream(options: StreamOptions, input_options: InputOptions, join: JoinOptions, as_json: bool = False) -> int:
     """Run until the stream ends or Ctrl-C. Returns the exit code."""
-    logging.getLogger("swoop.spark").setLevel(logging.ERROR)  # late and rejected rows are shown anyway
-    question.check()
-    window = find_window(question.window)
-    lateness = setting.lateness if setting.lateness is not None else "10 seconds" if window.kind == "duration" else 0
+    logging.getLogger("swoop.spark").setLevel(logging.ERROR)  # late and rejected rows are shown already
+    join.check()
+    window = find_window(join.window)
+    lateness = options.lateness if options.lateness is not None else "10 seconds" if window.kind == "duration" else 0
     find_lateness(lateness, window)
-    max_ahead = setting.find_max_ahead(window)
-    outputs = setting.outputs()
-    source = setting.find()
-    settings = settings_for([setting.source, setting.changes, setting.late, setting.rejected], setting.jars)
-    with served(setting.serve, "swoop stream", setting.host, setting.token) as page, Steps() as steps:
+    max_ahead = options.find_max_ahead(window)
+    outputs = options.outputs()
+    source = options.find_source()
+    settings = settings_for([options.source, options.changes, options.late, options.rejected], options.jars)
+    with served(options.serve, "swoop stream", options.host, options.token) as page, Steps() as steps:
         steps.step("starting Spark")
-        with spark_session(setting.master, setting.memory, **settings) as spark:
+        with spark_session(options.master, options.memory, **settings) as spark:
             from swoop.spark import topk_stream
 
-            steps.step("looking at the input", spark)
-            sample = source.sample(spark, setting.schema)
-            learned = learn(sample, reading, window)
-            sets = prepare(source.rows(spark, sample, setting.batch_size), learned, window)
+            steps.step("reading the input", spark)
+            sample = source.sample(spark, options.schema)
+            inferred = infer_columns(sample, input_options, window)
+            sets = prepare(source.rows(spark, sample, options.batch_size), inferred, window)
             steps.step("starting the stream")
             handle = topk_stream(
                 sets,
-                question.k,
-                question.window,
-                question.similarity,
+                join.k,
+                join.window,
+                join.similarity,
                 text="text",
-                stream="stream" if reading.columns.stream else None,
-                min_similarity=question.min_similarity,
+                stream="stream" if input_options.columns.stream else None,
+                min_similarity=join.min_similarity,
                 lateness=lateness,
                 max_ahead=max_ahead,
-                cells=setting.cells,
+                cells=options.cells,
             ).start(
-                setting.checkpoint,
+                options.checkpoint,
                 changes=[
                     "memory",
-                    *([outputs["changes"]] if setting.changes else []),
+                    *([outputs["changes"]] if options.changes else []),
                     *([page.board.take_changes] if page else []),
                 ],
                 late=outputs["late"],
                 rejected=outputs["rejected"],
-                trigger=setting.trigger,
-                available_now=setting.once,
-                flush=setting.flush,
-                idle=setting.idle,
+                trigger=options.trigger,
+                available_now=options.once,
+                flush=options.flush,
+                idle=options.idle,
             )
             if page is not None:
                 page.show(handle)
             steps.stop()
-            return _watch(handle, find_view(as_json, question.similarity), spark)
+            return _watch(handle, find_view(as_json, join.similarity), spark)
 
 
 def _watch(handle: StreamHandle, view: View, spark: SparkSession) -> int:
-    """Show what happens until the stream is over or somebody stops it."""
+    """Show changes until the stream ends or is stopped."""
     before, began = handle.stats.rows, time.monotonic()
 
     def rate() -> float:
         return (handle.stats.rows - before) / max(time.monotonic() - began, 1e-9)
 
-    with interruptible() as stopped, stopping_after_failure(handle, spark), view:
+    with interruptible() as stopped, stop_on_failure(handle, spark), view:
         while handle.is_active and not stopped:
             _show_changes(handle, view)
             view.moved(handle, rate())
@@ -171,24 +174,24 @@ def _watch(handle: StreamHandle, view: View, spark: SparkSession) -> int:
         _show_changes(handle, view)
         view.ended(handle, rate())
     stats, seconds = handle.stats, time.monotonic() - began
-    say(
+    info(
         f"{stats.rows - before:,} rows in {seconds:.1f} s ({rate():,.0f} rows/s), {stats.late:,} late, "
-        f"{stats.rejected:,} rejected, {stats.changes:,} changes of the top-k"
+        f"{stats.rejected:,} rejected, {stats.changes:,} changes to the top-k"
     )
     return stopped[0] if stopped else 0
 
 
 def begin_to_stop(handle: StreamHandle, spark: SparkSession) -> threading.Thread:
-    """Stop a stream in a thread, which need not be waited for to its end."""
-    spark.sparkContext.setLogLevel("OFF")  # Spark complains of what is interrupted
+    """Stop a stream in a thread, so that nobody has to wait for it."""
+    spark.sparkContext.setLogLevel("OFF")  # Spark would log everything that is interrupted
     stopping = threading.Thread(target=handle.stop, name="swoop stop", daemon=True)
     stopping.start()
     return stopping
 
 
 @contextmanager
-def stopping_after_failure(handle: StreamHandle, spark: SparkSession) -> Iterator[None]:
-    """Whatever happens, such as a pipe that nobody reads any more, the stream ends before Spark does."""
+def stop_on_failure(handle: StreamHandle, spark: SparkSession) -> Iterator[None]:
+    """Whatever happens, such as a closed output pipe, stop the stream before Spark."""
     try:
         yield
     except BaseException:
@@ -203,20 +206,20 @@ def _show_changes(handle: StreamHandle, view: View) -> None:
 
 @contextmanager
 def interruptible() -> Iterator[list[int]]:
-    """Ctrl-C and a request to end are noted, as exit codes, in the list that this gives; a second one ends at once."""
-    noted: list[int] = []
+    """Collects SIGINT and SIGTERM as exit codes in the yielded list; a second one stops at once."""
+    received: list[int] = []
     if threading.current_thread() is not threading.main_thread():
-        yield noted
+        yield received
         return
 
-    def note(number: int, frame: object) -> None:
-        noted.append(INTERRUPTED if number == signal.SIGINT else 128 + number)
-        if len(noted) > 1:
+    def receive(number: int, frame: object) -> None:
+        received.append(INTERRUPTED if number == signal.SIGINT else 128 + number)
+        if len(received) > 1:
             raise KeyboardInterrupt
 
-    before = {number: signal.signal(number, note) for number in (signal.SIGINT, signal.SIGTERM)}
+    before = {number: signal.signal(number, receive) for number in (signal.SIGINT, signal.SIGTERM)}
     try:
-        yield noted
+        yield received
     finally:
         for number, handler in before.items():
             signal.signal(number, handler)
@@ -224,7 +227,7 @@ def interruptible() -> Iterator[list[int]]:
 
 @contextmanager
 def served(port: int | None, title: str, host: str = "127.0.0.1", token: str | None = None) -> Iterator[Page | None]:
-    """The live page, as long as the stream runs."""
+    """The live page, for as long as the stream runs."""
     if port is None:
         yield None
         return
@@ -235,6 +238,6 @@ def served(port: int | None, title: str, host: str = "127.0.0.1", token: str | N
         page = serve(port=port, title=title, host=host, token=token)
     with page:
         for warning in warned:
-            say(f"warning: {warning.message}", style=ORANGE)
-        say(f"the live page: {page.url}")
+            info(f"warning: {warning.message}", style=ORANGE)
+        info(f"live page: {page.url}")
         yield page

@@ -1,4 +1,4 @@
-"""What is seen of a live join: a table that is redrawn, lines, or JSON."""
+"""Views of a live join: a table that is redrawn, lines, or JSON."""
 
 from __future__ import annotations
 
@@ -32,14 +32,14 @@ LONGEST = 60  # characters of a text in a line
 
 
 def find_view(as_json: bool, measure: str) -> View:
-    """JSON if asked for, a table on a terminal, lines elsewhere."""
+    """The view to use: JSON if asked for, a table on a terminal, lines elsewhere."""
     if as_json:
         return JsonView(measure)
     return TableView(measure) if results().is_terminal else LinesView(measure)
 
 
 class View:
-    """Nothing but what all have in common."""
+    """What all views have in common."""
 
     def __init__(self, measure: str) -> None:
         self._measure = measure
@@ -51,17 +51,17 @@ class View:
         pass
 
     def changed(self, change: Change, handle: StreamHandle) -> None:
-        """One change of the top-k."""
+        """Called for each change of the top-k."""
 
     def moved(self, handle: StreamHandle, rate: float) -> None:
-        """Some time has passed."""
+        """Called from time to time."""
 
     def ended(self, handle: StreamHandle, rate: float) -> None:
-        """The last picture."""
+        """Called once, at the end."""
 
 
 class JsonView(View):
-    """One object per change."""
+    """One JSON object per change."""
 
     def changed(self, change: Change, handle: StreamHandle) -> None:
         pair = change.pair
@@ -129,7 +129,7 @@ class TableView(View):
 
 
 def picture(handle: StreamHandle, console: Console, rate: float, measure: str) -> Group:
-    """The top-k and figures, as large as the terminal is: of each pair the newer record above the older one."""
+    """The top-k and metrics, as large as the terminal, with the newer record of each pair above the older one."""
     stats, topk = handle.stats, list(handle.topk())
     now, live = stats.watermark, console.is_terminal
     room = max((console.size.height - 5) // 2, 1) if live else len(topk)
@@ -144,17 +144,17 @@ def picture(handle: StreamHandle, console: Console, rate: float, measure: str) -
         both = sides(pair, handle)
         newer, older = both_sides(*both, has_colour(console))
         left = "" if pair.end is None else shown_wait(now, pair.end)
-        # on paper there is room for whole texts
+        # where nothing is redrawn, there is room for whole texts
         lines = (Line(newer, older), Line(older, newer)) if live else (newer, older)
         table.add_row(shown_similarity(pair.similarity, measure), shown_name(pair.newer), lines[0], left)
         table.add_row("", shown_name(pair.older), lines[1], "")
     more = [Text(f"... and {len(topk) - room} more", "dim")] if len(topk) > room else []
-    figures = f"{stats.rows:,} rows ({rate:,.0f}/s), {stats.window_size:,} in the window, {stats.held:,} waiting"
-    return Group(table, *more, Text(f"{figures}, {stats.late:,} late, {stats.rejected:,} rejected", "dim"))
+    metrics = f"{stats.rows:,} rows ({rate:,.0f}/s), {stats.window_size:,} in the window, {stats.held:,} waiting"
+    return Group(table, *more, Text(f"{metrics}, {stats.late:,} late, {stats.rejected:,} rejected", "dim"))
 
 
 def sides(pair: Pair, handle: StreamHandle) -> tuple[Side, Side]:
-    """The two records of a pair that is in the window."""
+    """The two records of a pair in the window."""
     newer, older = handle.texts(pair)
     return Side(pair.newer, pair.start, newer or ""), Side(pair.older, None, older or "")
 

@@ -1,6 +1,10 @@
 """The live page: the top-k of a running stream in a browser. Needs the extra ``dashboard``.
 
-A :class:`Board` is the state of the page and needs nothing but the standard library; :func:`serve` puts it on a port.
+What is here: a :class:`Board` holds the state of the page and needs only the standard library; :func:`serve` serves it on a
+port (``app``, ``server``, ``guard``); ``static`` is the page itself.
+
+What you may touch: how the page looks and what it shows. Two things must stay: text from data never becomes markup, and the
+page is served on loopback unless the caller asks for more.
 """
 
 from __future__ import annotations
@@ -20,6 +24,8 @@ def __getattr__(name: str) -> Any:
         try:
             from swoop.dashboard import server
         except ImportError as error:
-            raise ImportError(f"the live page needs more packages: pip install 'swoop-join[dashboard]' ({error})") from error
+            raise ImportError(
+                f"the live page needs additional packages: pip install 'swoop-join[dashboard]' ({error})"
+            ) from error
         return getattr(server, name)
     raise AttributeError(f"module 'swoop.dashboard' has no attribute {name!r}")

@@ -21,9 +21,9 @@ from swoop.errors import NotInWindow
 
 log = logging.getLogger("swoop.dashboard")
 
-INTERVAL = 0.25  # seconds between two refreshes while somebody looks
+INTERVAL = 0.25  # seconds between two refreshes while a browser is connected
 IDLE = 1.0
-RETRY = 1000  # milliseconds after which a browser tries again
+RETRY = 1000  # milliseconds after which a browser reconnects
 TYPES = {"html": "text/html", "css": "text/css", "js": "text/javascript", "svg": "image/svg+xml"}
 
 
@@ -41,11 +41,11 @@ class Refresher:
             try:
                 self._board.refresh()
             except Exception:
-                log.exception("the page could not be refreshed")
+                log.exception("refreshing the page failed")
 
     def stop(self) -> None:
         self._over.set()
-        self._thread.join(1.0)  # it may be waiting for a busy engine; then it ends by itself
+        self._thread.join(1.0)  # it may be waiting for a busy engine; then it ends on its own
 
 
 def make_app(board: Board, closing: asyncio.Event, *, names: frozenset[str] | None, token: str | None, cookie: str) -> Guard:
@@ -60,7 +60,7 @@ def make_app(board: Board, closing: asyncio.Event, *, names: frozenset[str] | No
         try:
             charts.append(bundle())
         except Exception:
-            log.exception("the page has to do without its charts")
+            log.exception("the charts of the page are not available")
         with suppress(RuntimeError):  # the loop has been closed
             loop.call_soon_threadsafe(prepared.set)
 
@@ -87,7 +87,7 @@ def make_app(board: Board, closing: asyncio.Event, *, names: frozenset[str] | No
     async def vega(request: Request) -> Response:
         await _either(prepared, closing)
         if not charts:
-            raise HTTPException(503, "there are no charts")
+            raise HTTPException(503, "the charts are not available")
         return _file(request, "vega.js", charts[0])
 
     @app.get("/static/{name}")
@@ -100,11 +100,11 @@ def make_app(board: Board, closing: asyncio.Event, *, names: frozenset[str] | No
     async def events(last_event_id: Annotated[str | None, Header()] = None) -> AsyncIterator[ServerSentEvent]:
         loop, news = asyncio.get_running_loop(), asyncio.Event()
 
-        def tell() -> None:
+        def notify() -> None:
             with suppress(RuntimeError):  # the loop has been closed
                 loop.call_soon_threadsafe(news.set)
 
-        end = board.listen(tell)
+        end = board.listen(notify)
         try:
             last = last_event_id
             while not closing.is_set():
@@ -133,8 +133,8 @@ async def _either(*events: asyncio.Event) -> None:
     try:
         await asyncio.wait(waiting, return_when=asyncio.FIRST_COMPLETED)
     finally:
-        for one in waiting:
-            one.cancel()
+        for task in waiting:
+            task.cancel()
 
 
 def _file(request: Request, name: str, content: bytes) -> Response:

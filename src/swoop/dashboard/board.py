@@ -1,4 +1,4 @@
-"""The state of the live page: what a source says, in numbered versions, and the differences between them."""
+"""The state of the live page in numbered versions, and the differences between them."""
 
 from __future__ import annotations
 
@@ -15,32 +15,32 @@ from swoop.dashboard.reading import Reader
 from swoop.dashboard.timeline import Timeline
 from swoop.dashboard.wire import clipped, facts_of, key_of, shown_id, shown_tokens
 from swoop.errors import NotInWindow
-from swoop.results import Change, Explanation, Pair, Step
+from swoop.results import Change, Explanation, Pair, SkybandStep
 
-PENDING = 20_000  # changes that wait for the next refresh; older ones are dropped
+PENDING = 20_000  # changes that may wait for the next refresh; older ones are dropped
 DIFFERENCES = 240  # a minute of them
-TOKENS, TEXT = 2_000, 20_000  # of an explanation
+TOKENS, TEXT = 2_000, 20_000  # limits of an explanation
 
 
 class Source(Protocol):
     """What the page reads: a running stream's handle, or a :class:`swoop.TopKJoin`.
 
-    These may be there too: ``texts(pair)`` with the texts of the newer and the older set, ``is_active`` (else the stream counts
-    as running) and ``failure``, what made it fail. Figures are taken from ``stats`` by their names, as far as they are there.
+    Optional: ``texts(pair)`` with the texts of the newer and the older set, ``is_active`` (otherwise the stream counts as
+    running) and ``failure``, the error that ended it. Metrics are attributes of ``stats``, as far as it has them.
     """
 
     def topk(self) -> Sequence[Pair]: ...
 
     def explain(self, pair: Pair, /) -> Explanation: ...
 
-    def skyband(self) -> Sequence[Step]: ...
+    def skyband(self) -> Sequence[SkybandStep]: ...
 
     @property
     def stats(self) -> Any: ...
 
 
 class Event(NamedTuple):
-    """What a client is sent: a whole state or a difference to the one it has, in JSON, and a name for what it has then."""
+    """What a client is sent: the whole state, or the difference from the one it has, as JSON; ``id`` names the new state."""
 
     id: str
     kind: str
@@ -53,18 +53,17 @@ class Board:
     Parameters
     ----------
     title
-        What the page is called.
+        The title of the page.
     limit
-        How many pairs are shown at most.
+        The maximum number of pairs shown.
     stays
-        How many stays in the top-k are remembered that are over.
+        How many ended stays in the top-k are remembered.
     clock
-        Seconds, for rates.
+        A clock in seconds, for rates.
 
     Notes
     -----
-    Changes may come at any rate: :meth:`take_changes` only lays them aside, and whoever shows the board calls :meth:`refresh`
-    as often as people can follow.
+    Changes may arrive at any rate: :meth:`take_changes` only queues them. Call :meth:`refresh` as often as people can follow.
 
     Examples
     --------
@@ -89,7 +88,7 @@ class Board:
         self._listeners: list[Callable[[], None]] = []
         self._pending: deque[Sequence[Change]] = deque()
         self._waiting = 0
-        self._told = self._gap = False
+        self._has_feed = self._gap = False
         self._source: Source | None = None
         self._timeline = Timeline(stays)
         self._reader = Reader(title, limit, clock)
@@ -105,12 +104,12 @@ class Board:
             self._source = source
 
     def take_changes(self, changes: Sequence[Change], batch: int = -1) -> None:
-        """Take changes of the top-k, for the timeline. To be given to ``start(changes=...)`` of a stream.
+        """Receive changes of the top-k, for the timeline. Pass this to ``start(changes=...)`` of a stream.
 
-        Without it the timeline is made from looking at the top-k, and misses short stays.
+        Without it, the timeline is derived from snapshots of the top-k and misses short stays.
         """
         with self._lock:
-            self._told = True
+            self._has_feed = True
             self._pending.append(changes)
             self._waiting += len(changes)
             while self._waiting > PENDING:
@@ -118,10 +117,10 @@ class Board:
                 self._gap = True
 
     def refresh(self) -> bool:
-        """Read the source; whether there is anything new. Listeners are told if there is."""
+        """Read the source. Returns whether there is anything new; if so, listeners are notified."""
         with self._refreshing:
             with self._lock:
-                source, pending, complete = self._source, self._pending, self._told and not self._gap
+                source, pending, complete = self._source, self._pending, self._has_feed and not self._gap
                 self._pending, self._waiting, self._gap = deque(), 0, False
             for changes in pending:
                 for change in changes:
@@ -129,12 +128,12 @@ class Board:
                     self._reader.reached(change.time)
             state = self._reader.read(source, self._timeline, complete=complete)
             with self._lock:
-                found = difference(self._state, state)
-                if not found:
+                changed = difference(self._state, state)
+                if not changed:
                     return False
                 self._state = state
                 self._version += 1
-                self._differences.append(found)
+                self._differences.append(changed)
                 self._encoded.clear()
                 listeners = list(self._listeners)
         for listener in listeners:
@@ -147,7 +146,7 @@ class Board:
         return self._state
 
     def since(self, last: str | None) -> Event | None:
-        """What a client needs that has seen the event of this id: nothing, a difference, or the whole state."""
+        """What a client needs after the event with this id: nothing, a difference, or the whole state."""
         with self._lock:
             name = f"{self._life}-{self._version}"
             if last == name:
@@ -159,7 +158,7 @@ class Board:
             return Event(name, "difference" if missed else "snapshot", self._encoded[missed])
 
     def _missed(self, last: str | None) -> int:
-        """How many differences a client has missed; 0 if that cannot be made good."""
+        """How many differences a client has missed; 0 if it needs the whole state."""
         life, _, version = (last or "").partition("-")
         if life != self._life or not (version.isascii() and version.isdigit() and len(version) < 18):
             return 0
@@ -167,7 +166,7 @@ class Board:
         return missed if 0 < missed <= len(self._differences) else 0
 
     def listen(self, listener: Callable[[], None]) -> Callable[[], None]:
-        """Call this after each refresh that found something new. Gives a function that ends it."""
+        """Call ``listener`` after each refresh with something new. Returns a function that unsubscribes it."""
         with self._lock:
             self._listeners.append(listener)
 
@@ -179,32 +178,35 @@ class Board:
 
     @property
     def watched(self) -> bool:
-        """Whether anybody listens."""
+        """Whether there is a listener."""
         return bool(self._listeners)
 
     def explain(self, newer: str, older: str, pair: str | None = None) -> dict[str, Any]:
-        """Why two sets are similar, as JSON. Ids as the page shows them; ``pair`` is the page's key, as ids may repeat.
+        """Why two sets are similar, as JSON. Ids are as shown on the page; ``pair`` is its key, since ids may repeat.
 
         Raises
         ------
         NotInWindow
-            If the pair is not known (any more), or its sets have left the window.
+            If the pair is not, or no longer, known, or its sets have left the window.
         """
         with self._refreshing:
             known = [*self._reader.pairs.values(), *(stay.pair for stay in reversed([*self._timeline.stays()]))]
             source = self._source
-        for found in known:
-            if (shown_id(found.newer), shown_id(found.older)) == (newer, older) and pair in (None, key_of(found)):
+        for known_pair in known:
+            if (shown_id(known_pair.newer), shown_id(known_pair.older)) == (newer, older) and pair in (
+                None,
+                key_of(known_pair),
+            ):
                 break
         else:
-            raise NotInWindow("this pair is not in the top-k any more, and has not been there lately")
+            raise NotInWindow("this pair is not in the top-k, and has not been there recently")
         assert source is not None
         texts = getattr(source, "texts", None)
-        shown = [None if text is None else clipped(text, TEXT)[0] for text in (texts(found) if texts else (None, None))]
+        shown = [None if text is None else clipped(text, TEXT)[0] for text in (texts(known_pair) if texts else (None, None))]
         return {
-            "pair": key_of(found),
-            **facts_of(found),
+            "pair": key_of(known_pair),
+            **facts_of(known_pair),
             "newer_text": shown[0],
             "older_text": shown[1],
-            **shown_tokens(source.explain(found), TOKENS),
+            **shown_tokens(source.explain(known_pair), TOKENS),
         }

@@ -1,7 +1,7 @@
-"""Differences of the page's state: what a client needs to come from one version to a later one.
+"""Differences between states of the page: what a client needs to get from one version to a later one.
 
-A state is a dict. Of its keyed sections a difference has the entries that are new or changed, and None for those that are gone;
-other sections are replaced as a whole.
+A state is a dict. For its keyed sections, a difference holds the new and changed entries, and None for removed ones; other
+sections are replaced as a whole.
 """
 
 from __future__ import annotations
@@ -14,12 +14,12 @@ KEYED = ("pairs", "stays")
 
 
 def difference(old: State, new: State) -> State:
-    """What has to be applied to ``old`` to get ``new``; empty if nothing.
+    """The difference that turns ``old`` into ``new``; empty if they are equal.
 
     >>> difference({"now": 1, "pairs": {"a": 1, "b": 2}}, {"now": 2, "pairs": {"b": 2, "c": 3}})
     {'now': 2, 'pairs': {'a': None, 'c': 3}}
     """
-    found: State = {}
+    changed: State = {}
     for section, value in new.items():
         before = old.get(section)
         if section in KEYED:
@@ -27,20 +27,20 @@ def difference(old: State, new: State) -> State:
             part = {key: None for key in before if key not in value}
             part.update({key: entry for key, entry in value.items() if key not in before or before[key] != entry})
             if part:
-                found[section] = part
+                changed[section] = part
         elif section not in old or before != value:
-            found[section] = value
-    return found
+            changed[section] = value
+    return changed
 
 
-def applied(state: State, change: State) -> State:
-    """A state after a difference.
+def applied(state: State, diff: State) -> State:
+    """A state with a difference applied.
 
     >>> applied({"now": 1, "pairs": {"a": 1, "b": 2}}, {"now": 2, "pairs": {"a": None, "c": 3}})
     {'now': 2, 'pairs': {'b': 2, 'c': 3}}
     """
     result = dict(state)
-    for section, value in change.items():
+    for section, value in diff.items():
         if section in KEYED:
             entries = {**state.get(section, {}), **value}
             result[section] = {key: entry for key, entry in entries.items() if entry is not None}
@@ -49,14 +49,14 @@ def applied(state: State, change: State) -> State:
     return result
 
 
-def merged(changes: Iterable[State]) -> State:
-    """Several differences, each after the other, as one.
+def merged(differences: Iterable[State]) -> State:
+    """Consecutive differences merged into one.
 
     >>> merged([{"pairs": {"a": 1, "b": 2}}, {"now": 3, "pairs": {"a": None}}])
     {'pairs': {'a': None, 'b': 2}, 'now': 3}
     """
     result: State = {}
-    for change in changes:
-        for section, value in change.items():
+    for diff in differences:
+        for section, value in diff.items():
             result[section] = {**result.get(section, {}), **value} if section in KEYED else value
     return result

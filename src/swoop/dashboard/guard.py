@@ -1,4 +1,4 @@
-"""Who may see the page: checks of the Host header and of the token, and the headers that every answer carries."""
+"""Who may see the page: checks of the Host header and of the token, and the headers of every response."""
 
 from __future__ import annotations
 
@@ -27,38 +27,38 @@ HEADERS = {
 
 
 class Guard:
-    """Lets only those requests through that may see the page.
+    """Lets only authorised requests through.
 
     Parameters
     ----------
     names
-        The names in the Host header that are served; None: all. A page of another site whose name is made to lead to this
-        machine comes with that name, so it is refused.
+        Accepted names in the Host header; None: all. This defeats DNS rebinding, where the page of another site reaches this
+        machine under a name of its own.
     token
-        What the URL or the cookie must show; None: nothing.
+        What the URL or the cookie must contain; None: nothing.
     cookie
-        The cookie's name. Cookies are shared by all ports of a host, so it should tell them apart.
+        The name of the cookie. All ports of a host share cookies, so it should differ by port.
     """
 
     def __init__(self, app: ASGIApp, *, names: frozenset[str] | None, token: str | None, cookie: str) -> None:
         self._app, self._names, self._token, self._cookie = app, names, token, cookie
-        # derived, so that who sees the cookie does not know the token, and a page that is served again knows it
+        # derived, so that the cookie does not reveal the token and stays valid when the page is served again
         self._pass = hmac.new((token or "").encode(), b"swoop page", hashlib.sha256).hexdigest()
 
     async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
         if scope["type"] == "lifespan":
             await self._app(scope, receive, send)
             return
-        if scope["type"] != "http":  # there are no web sockets here
+        if scope["type"] != "http":  # no web sockets
             await send({"type": "websocket.close", "code": 1008})
             return
         request = Request(scope)
         by_url = self._token is not None and _same(request.query_params.get("token"), self._token)
         app: ASGIApp = self._app
         if self._names is not None and _name(request.headers.get("host", "")) not in self._names:
-            app = PlainTextResponse("This page is served to this machine only, by the name of localhost.", 421)
+            app = PlainTextResponse("This page is only served to this machine, as localhost.", 421)
         elif self._token is not None and not by_url and not _same(request.cookies.get(self._cookie), self._pass):
-            app = PlainTextResponse("This page needs its token: open the whole address that was given with it.", 401)
+            app = PlainTextResponse("This page requires a token: open the complete URL.", 401)
 
         async def send_with_headers(message: Message) -> None:
             if message["type"] == "http.response.start":
@@ -72,8 +72,8 @@ class Guard:
         await app(scope, receive, send_with_headers)
 
 
-def _same(given: str | None, wanted: str) -> bool:
-    return given is not None and secrets.compare_digest(given.encode("utf-8", "surrogatepass"), wanted.encode())
+def _same(value: str | None, expected: str) -> bool:
+    return value is not None and secrets.compare_digest(value.encode("utf-8", "surrogatepass"), expected.encode())
 
 
 def _name(host: str) -> str:

@@ -1,4 +1,4 @@
-"""From a source to the state of the page."""
+"""Reading a source into the state of the page."""
 
 from __future__ import annotations
 
@@ -21,25 +21,25 @@ if TYPE_CHECKING:
 
 log = logging.getLogger("swoop.dashboard")
 
-FIGURES = (
+METRICS = (
     "rows", "late", "rejected", "held", "sets", "changes", "window_size", "stock_size", "vocabulary_size", "memory_bytes",
     "batch", "batch_rows", "batch_seconds",
 )  # fmt: skip
 TEXT = 1_000
 TOKENS = 80  # of each kind, where there is no text
-MARKS = 500  # shared ones, to be marked in the texts
+MARKS = 500  # shared tokens to mark in the texts
 RATE_SPAN = 10.0
-RATE_PAUSE = 1.0  # seconds between two measurements, as people cannot read more
-SHARE = 0.05  # of the time that may be spent on the skyband, which grows with the stock
+RATE_PAUSE = 1.0  # seconds between two measurements; people cannot read faster
+SHARE = 0.05  # of the time that may be spent on the skyband, whose cost grows with the stock
 
 
 class Reader:
-    """Reads a source again and again.
+    """Reads a source repeatedly.
 
     Attributes
     ----------
     pairs
-        The pairs that are shown, by their keys, best first.
+        The pairs shown, by key, best first.
     """
 
     def __init__(self, title: str, limit: int, clock: Callable[[], float]) -> None:
@@ -55,7 +55,7 @@ class Reader:
         self._failing = ""
 
     def reached(self, time: Time | None) -> None:
-        """Note a time of the stream."""
+        """Note that the stream has reached a time."""
         try:
             if time is not None and (self._now is None or time > self._now):  # type: ignore[operator]
                 self._now = time
@@ -63,19 +63,19 @@ class Reader:
             self._now = time
 
     def read(self, source: Source | None, timeline: Timeline, *, complete: bool) -> State:
-        """The state now. If the source cannot be read, the last one with the reason."""
+        """The current state. If the source cannot be read, the last state with the reason."""
         if source is not self._source:
             self._source, self._now = source, None
             self._rate_due = self._stairs_due = -math.inf
             self._arrived.clear()
-        status, figures = {"state": "waiting", "reason": None}, {}
+        status, metrics = {"state": "waiting", "reason": None}, {}
         if source is not None:
             try:
-                figures = self._figures(source)
+                metrics = self._metrics(source)
                 self._read_pairs(source, timeline, complete=complete)
                 status = _status(source)
                 self._failing = ""
-            except Exception as error:  # whatever it is, the page must go on and say so
+            except Exception as error:  # whatever it is, the page must keep running and show it
                 status = {"state": "failed", "reason": f"the page cannot read the stream: {_reason(error)}"}
                 if self._failing != status["reason"]:
                     log.warning("the page cannot read the stream", exc_info=error)
@@ -84,7 +84,7 @@ class Reader:
             "title": self._title,
             "status": status,
             "now": shown_time(self._now),
-            "figures": figures,
+            "metrics": metrics,
             "order": list(self.pairs),
             "skyband": self._stairs,
             "pairs": self._rows,
@@ -106,19 +106,19 @@ class Reader:
             rows[key] = known if known is not None and known["counts"] is not None else _row(source, pair)
         self.pairs, self._rows = pairs, rows
 
-    def _figures(self, source: Source) -> dict[str, Any]:
+    def _metrics(self, source: Source) -> dict[str, Any]:
         stats, now = source.stats, self._clock()
         self.reached(getattr(stats, "watermark", None))
-        found = {name: getattr(stats, name) for name in FIGURES if hasattr(stats, name)}
+        values = {name: getattr(stats, name) for name in METRICS if hasattr(stats, name)}
         if now >= self._rate_due:
             self._rate_due = now + RATE_PAUSE
-            self._rate = self._measured(now, found.get("rows", found.get("sets", 0)))
-        if "batch_seconds" in found:
-            found["batch_seconds"] = round(found["batch_seconds"], 4)
-        return {**found, "watermark": shown_time(getattr(stats, "watermark", None)), "rate": self._rate}
+            self._rate = self._measured(now, values.get("rows", values.get("sets", 0)))
+        if "batch_seconds" in values:
+            values["batch_seconds"] = round(values["batch_seconds"], 4)
+        return {**values, "watermark": shown_time(getattr(stats, "watermark", None)), "rate": self._rate}
 
     def _measured(self, now: float, rows: int) -> float | None:
-        """Rows per second over the last seconds."""
+        """Rows per second over the last few seconds."""
         arrived = self._arrived
         if arrived and rows < arrived[-1][1]:
             arrived.clear()
@@ -130,14 +130,14 @@ class Reader:
 
 
 def _row(source: Source, pair: Pair) -> dict[str, Any]:
-    """A pair with its texts and tokens; they never change, so that they are asked for once."""
-    found: Explanation | None = None
+    """A pair with its texts and tokens, which never change, so they are read once."""
+    explanation: Explanation | None = None
     texts: tuple[str | None, str | None] = (None, None)
     try:
-        found = source.explain(pair)
+        explanation = source.explain(pair)
         if hasattr(source, "texts"):
             texts = source.texts(pair)
-    except NotInWindow:  # it left while it was looked at
+    except NotInWindow:  # it has just left
         pass
     cuts = [(None, False) if text is None else clipped(text, TEXT) for text in texts]
     return {
@@ -146,7 +146,9 @@ def _row(source: Source, pair: Pair) -> dict[str, Any]:
         "older_text": cuts[1][0],
         "cut": cuts[0][1] or cuts[1][1],
         **(
-            shown_tokens(found, TOKENS) if None in texts else {**shown_tokens(found, MARKS), "only_newer": [], "only_older": []}
+            shown_tokens(explanation, TOKENS)
+            if None in texts
+            else {**shown_tokens(explanation, MARKS), "only_newer": [], "only_older": []}
         ),
     }
 

@@ -1,4 +1,4 @@
-"""The live page on a port."""
+"""Serving the live page on a port."""
 
 from __future__ import annotations
 
@@ -25,26 +25,26 @@ class Page:
     Parameters
     ----------
     source
-        What is shown: a stream's handle or a :class:`swoop.TopKJoin`. None: it comes later, to :meth:`show`.
+        What to show: the handle of a stream or a :class:`swoop.TopKJoin`. None: pass it to :meth:`show` later.
     port
-        0 chooses a free one.
+        0 picks a free one.
     host
-        The interface to listen at. By default the page is seen on this machine only.
+        The interface to bind; only this machine by default.
     token
-        If given, only who has it sees the page. It is part of :attr:`url`, and a cookie holds a sign of it afterwards.
+        Token required to view the page. It is part of :attr:`url`; afterwards, a cookie stands for it.
     title
-        What the page is called.
+        The title of the page.
 
     Attributes
     ----------
     board
-        The state of the page. Its ``take_changes`` is to be given to the stream.
+        The state of the page. Pass its ``take_changes`` to the stream.
     port
-        Where it is served.
+        The port it is served on.
 
     Examples
     --------
-    The page comes first, as the stream is to tell it of changes::
+    Create the page first, so that the stream can send it every change::
 
         page = Page(title="Posts")
         handle = topk_stream(sets, k=10, window="1 hour", text="text").start(changes=[page.board.take_changes, "changes"])
@@ -62,16 +62,16 @@ class Page:
         title: str = "Swoop",
     ) -> None:
         if token is not None and not token:
-            raise InvalidArgument("the token is empty; give a long random text, such as secrets.token_urlsafe(), or None")
+            raise InvalidArgument("the token is empty; use a long random string, such as secrets.token_urlsafe(), or None")
         self.board = Board(title)
         if source is not None:
             self.board.show(source)
         self.board.refresh()
         local = _is_loopback(host)
         if not local:
-            seen = "everyone who can reach it" if token is None else "who has the token"
+            audience = "anyone who can reach it" if token is None else "anyone with the token"
             warnings.warn(
-                f"the live page is served at {host}, beyond this machine, to {seen}, and it is not encrypted", stacklevel=2
+                f"the live page is served on {host}, beyond this machine, to {audience}, without encryption", stacklevel=2
             )
         listening = _listen(host, port)
         self.port: int = listening.getsockname()[1]
@@ -95,7 +95,7 @@ class Page:
         self._thread.start()
         while not self._server.started:
             if not self._thread.is_alive():
-                raise SwoopError("the live page could not be started; the log says why")
+                raise SwoopError("the live page could not be started; see the log")
             time.sleep(0.005)
 
     def _run(self, listening: socket.socket) -> None:
@@ -108,7 +108,7 @@ class Page:
 
     @property
     def url(self) -> str:
-        """The address to open, with the token if there is one."""
+        """The URL to open, with the token if there is one."""
         host = {"0.0.0.0": "127.0.0.1", "::": "::1"}.get(self._host, self._host)  # noqa: S104
         query = "" if self._token is None else f"?token={quote(self._token, safe='')}"
         return f"http://{f'[{host}]' if ':' in host else host}:{self.port}/{query}"
@@ -118,7 +118,7 @@ class Page:
         self.board.show(source)
 
     def close(self) -> None:
-        """Stop serving. Browsers keep what they show and try again from time to time."""
+        """Stop serving. Browsers keep what they show and try to reconnect."""
         if self._thread.is_alive() and self._loop is not None:
             self._loop.call_soon_threadsafe(self._closing.set)
             self._server.should_exit = True
@@ -158,5 +158,5 @@ def _listen(host: str, port: int) -> socket.socket:
         return socket.create_server((host, port), family=family)
     except (OSError, OverflowError) as error:
         raise InvalidArgument(
-            f"the live page cannot be served at {host}, port {port}: {error}; choose another, or port 0"
+            f"the live page cannot be served on {host}, port {port}: {error}; choose another port, or 0 for a free one"
         ) from error

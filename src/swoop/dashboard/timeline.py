@@ -1,25 +1,25 @@
-"""The stays of pairs in the top-k: the open ones and the last of those that are over."""
+"""The stays of pairs in the top-k, as the page shows them: the open ones and the last of those that are over."""
 
 from __future__ import annotations
 
 from collections import deque
-from collections.abc import Iterable
+from collections.abc import Hashable, Iterable
 from dataclasses import dataclass
 from typing import Any
 
 from swoop.dashboard.wire import facts_of, key_of, shown_time
 from swoop.results import Change, Pair
+from swoop.stays import Stay, Stays, stay_key
 from swoop.times import Time
 
 
-@dataclass(slots=True)
-class Stay:
-    """A stay of a pair in the top-k. One that was guessed began at some time before a pair was first seen there."""
+@dataclass(frozen=True, slots=True)
+class ShownStay:
+    """A stay in JSON, under a number that it keeps."""
 
     number: int
     pair: Pair
     row: dict[str, Any]
-    guessed: bool
 
 
 class Timeline:
@@ -33,18 +33,14 @@ class Timeline:
 
     def __init__(self, most: int) -> None:
         self._most = most
-        self._open: dict[str, Stay] = {}
-        self._over: deque[Stay] = deque(maxlen=most)
+        self._stays = Stays()
+        self._open: dict[Hashable, ShownStay] = {}
+        self._over: deque[ShownStay] = deque(maxlen=most)
         self._count = 0
 
     def take(self, change: Change) -> None:
         """Note that a pair entered or left. A change that is told twice counts once."""
-        key = key_of(change.pair)
-        if change.kind != "enter":
-            self._close(key, change.time, change.kind)
-        elif key not in self._open or self._open[key].guessed:
-            known = self._open.pop(key, None)
-            self._begin(key, change.pair, change.time, number=known.number if known else None)
+        self._show(self._stays.take(change))
 
     def compare(self, pairs: Iterable[Pair], now: Time | None, *, complete: bool) -> None:
         """Fill in what changes did not tell, from the top-k as it is.
@@ -52,39 +48,43 @@ class Timeline:
         With ``complete``, all changes are told. They may be a moment ahead of the top-k, so that a pair is taken for new only
         if nothing is known of it, and none for gone.
         """
-        there = {key_of(pair): pair for pair in pairs}
-        known = {stay.row["pair"] for stay in self._over} if complete else set()
+        there = {stay_key(pair): pair for pair in pairs}
+        known = {stay_key(stay.pair) for stay in self._over} if complete else set()
         for key, pair in there.items():
-            if key not in self._open and key not in known:
-                self._begin(key, pair, pair.start, guessed=True)
+            if key not in known:
+                self._show(self._stays.guess(pair))
         if not complete:
-            for key in [key for key in self._open if key not in there]:
-                end = self._open[key].pair.end
-                over = end is not None and now is not None and _reached(end, now)
-                self._close(key, end if over else now, "expired" if over else "outranked")
+            for pair in [stay.pair for key, stay in self._open.items() if key not in there]:
+                over = pair.end is not None and now is not None and _reached(pair.end, now)
+                self._show(self._stays.end(pair, pair.end if over else now, "expired" if over else "outranked"))
 
-    def _begin(self, key: str, pair: Pair, time: Time, *, guessed: bool = False, number: int | None = None) -> None:
-        if number is None:
-            self._count += 1
-            number = self._count
-        row = {"pair": key, **facts_of(pair), "from": shown_time(time), "to": None, "how": None}
-        self._open[key] = Stay(number, pair, row, guessed)
+    def _show(self, stay: Stay | None) -> None:
+        """Show a stay that has begun, or has ended; of one that was not shown, the end is not either."""
+        if stay is None:
+            return
+        shown = self._open.pop(stay.key, None)
+        if stay.how is not None:
+            if shown is not None:
+                self._over.append(ShownStay(shown.number, stay.pair, _row(stay)))
+            return
+        self._count += shown is None
+        self._open[stay.key] = ShownStay(shown.number if shown else self._count, stay.pair, _row(stay))
         if len(self._open) > self._most:
-            del self._open[next(iter(self._open))]
+            oldest = self._open.pop(next(iter(self._open)))
+            self._stays.forget(oldest.pair)
 
-    def _close(self, key: str, time: Time | None, how: str) -> None:
-        stay = self._open.pop(key, None)
-        if stay is not None:
-            stay.row = {**stay.row, "to": shown_time(time), "how": how}
-            self._over.append(stay)
-
-    def stays(self) -> Iterable[Stay]:
+    def stays(self) -> Iterable[ShownStay]:
         """The stays that are over, and then the open ones."""
         return [*self._over, *self._open.values()]
 
     def rows(self) -> dict[str, dict[str, Any]]:
         """The stays as JSON, by their numbers. A row is never changed, only replaced."""
         return {str(stay.number): stay.row for stay in self.stays()}
+
+
+def _row(stay: Stay) -> dict[str, Any]:
+    times = {"from": shown_time(stay.enter), "to": shown_time(stay.leave), "how": stay.how}
+    return {"pair": key_of(stay.pair), **facts_of(stay.pair), **times}
 
 
 def _reached(end: Time, now: Time) -> bool:

@@ -1,4 +1,4 @@
-"""Pairs, times, ids and tokens as JSON, of bounded size."""
+"""Pairs, times, ids and tokens as JSON of bounded size."""
 
 from __future__ import annotations
 
@@ -8,7 +8,7 @@ from collections.abc import Iterable, Sequence
 from hashlib import blake2s
 from typing import Any
 
-from swoop.results import Explanation, Id, Pair, Step, Token
+from swoop.results import Explanation, Id, Pair, SkybandStep, Token
 from swoop.times import Time
 
 SAFE = 2**53 - 1  # the largest integer that JavaScript's numbers hold exactly
@@ -17,7 +17,7 @@ TOKEN_LENGTH = 200
 
 
 def shown_id(name: Id | Token) -> str:
-    r"""An id or token as text; bytes as the text they are, if they are one, and otherwise in hexadecimal digits.
+    r"""An id or token as text; bytes as text if they are printable, otherwise in hexadecimal digits.
 
     >>> shown_id(7), shown_id("seven"), shown_id(b"seven"), shown_id(b"\xff\x00")
     ('7', 'seven', 'seven', '0xff00')
@@ -45,18 +45,18 @@ def shown_time(time: Time | None) -> int | str | None:
 
 
 def number(value: float) -> float | None:
-    """A number that JSON has; None for infinities and what is not a number."""
+    """A number that JSON can represent; None for infinity and NaN."""
     return value if math.isfinite(value) else None
 
 
 def key_of(pair: Pair) -> str:
-    """A name for a pair that is the same whenever the pair is met. Ids alone may repeat."""
+    """A stable key for a pair; ids alone may repeat."""
     facts = (pair.arrivals, type(pair.newer).__name__, pair.newer, type(pair.older).__name__, pair.older, pair.start)
     return blake2s(repr(facts).encode("utf-8", "surrogatepass"), digest_size=9).hexdigest()
 
 
 def facts_of(pair: Pair) -> dict[str, Any]:
-    """What a pair says of itself."""
+    """The attributes of a pair."""
     return {
         "newer": shown_id(pair.newer),
         "older": shown_id(pair.older),
@@ -67,12 +67,12 @@ def facts_of(pair: Pair) -> dict[str, Any]:
     }
 
 
-def shown_tokens(found: Explanation | None, most: int) -> dict[str, Any]:
+def shown_tokens(explanation: Explanation | None, most: int) -> dict[str, Any]:
     """The tokens of a pair in three lists, and how many there are of each kind."""
     kinds = ("shared", "only_newer", "only_older")
-    sets: list[frozenset[Token]] = [frozenset() if found is None else getattr(found, kind) for kind in kinds]
+    sets: list[frozenset[Token]] = [frozenset() if explanation is None else getattr(explanation, kind) for kind in kinds]
     lists: dict[str, Any] = {kind: _in_order(tokens, most) for kind, tokens in zip(kinds, sets, strict=True)}
-    return {**lists, "counts": None if found is None else [len(tokens) for tokens in sets]}
+    return {**lists, "counts": None if explanation is None else [len(tokens) for tokens in sets]}
 
 
 def _in_order(tokens: Iterable[Token], most: int) -> list[str]:
@@ -81,7 +81,7 @@ def _in_order(tokens: Iterable[Token], most: int) -> list[str]:
 
 
 def clipped(text: str, length: int) -> tuple[str, bool]:
-    """A text of bounded length, and whether something was cut off.
+    """A text cut to a maximum length, and whether anything was cut off.
 
     >>> clipped("swoop", 4), clipped("swoop", 5)
     (('swo…', True), ('swoop', False))
@@ -89,8 +89,8 @@ def clipped(text: str, length: int) -> tuple[str, bool]:
     return (text, False) if len(text) <= length else (text[: length - 1] + "…", True)
 
 
-def stairs(steps: Sequence[Step]) -> list[list[Any]]:
-    """The skyband as lists ``[until, similarity]``. Of very many steps each few become one, at the height of the first."""
+def stairs(steps: Sequence[SkybandStep]) -> list[list[Any]]:
+    """The skyband as lists ``[until, similarity]``. Very many steps are thinned out, each group at the height of its first."""
     size = max(1, math.ceil(len(steps) / STEPS))
     chunks = [steps[first : first + size] for first in range(0, len(steps), size)]
     return [[shown_time(chunk[-1].until), number(chunk[0].similarity)] for chunk in chunks]

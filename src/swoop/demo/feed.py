@@ -1,6 +1,6 @@
 """A simulated feed of posts: chatter, retweets, edited copies, a spam wave, a breaking story; some late, some out of order.
 
-The same seed gives the same feed. Posts are made for spans of time, so that a feed can run as fast or as slow as one likes.
+The same seed gives the same feed. Posts are made for spans of time, so a feed can run at any speed.
 """
 
 from __future__ import annotations
@@ -88,39 +88,39 @@ class Feed:
     start
         The time of the first post.
     seed
-        Of everything that is left to chance.
+        Seed of the random numbers.
     rate
-        Posts per second, on average; it swells and ebbs by half.
+        Posts per second, on average; it varies by half.
     """
 
     def __init__(self, start: dt.datetime, seed: int = 1, rate: float = 120.0) -> None:
         self._start, self._rate = start, rate
-        self._chance = random.Random(seed)
+        self._rng = random.Random(seed)
         self._recent: deque[str] = deque(maxlen=400)
         self._count = 0
-        self._waiting: list[tuple[float, Post]] = []  # written already, but on their way for a long time
+        self._waiting: list[tuple[float, Post]] = []  # written, but still on their way
 
     def between(self, begin: float, end: float) -> list[Post]:
-        """The posts that arrive between two numbers of seconds after the start, in the order of arrival."""
-        chance = self._chance
+        """The posts that arrive within a span of seconds after the start, in the order of arrival."""
+        rng = self._rng
         swell = 1 + 0.5 * math.sin(begin / 7) + (0.6 if self._in_story(begin) else 0)
-        found = []
+        arriving = []
         for _ in range(round(self._rate * swell * (end - begin))):
-            written = begin + (end - begin) * chance.random()
+            written = begin + (end - begin) * rng.random()
             post = self._post(written)
-            luck = chance.random()
+            luck = rng.random()
             if luck < 0.006:  # some phones were in a tunnel
-                self._waiting.append((written + chance.uniform(6, 20), post))
+                self._waiting.append((written + rng.uniform(6, 20), post))
             else:
-                found.append((written + (chance.random() if luck < 0.2 else 0.0), post))
-        found += [late for late in self._waiting if late[0] < end]
+                arriving.append((written + (rng.random() if luck < 0.2 else 0.0), post))
+        arriving += [late for late in self._waiting if late[0] < end]
         self._waiting = [late for late in self._waiting if late[0] >= end]
-        return [post for _, post in sorted(found, key=lambda arrival: arrival[0])]
+        return [post for _, post in sorted(arriving, key=lambda arrival: arrival[0])]
 
     def _post(self, seconds: float) -> Post:
         time = (self._start + dt.timedelta(seconds=seconds)).isoformat(timespec="milliseconds")
-        if self._chance.random() < 0.0004:
-            time = "just now"  # of a client that does not know better
+        if self._rng.random() < 0.0004:
+            time = "just now"  # from a sloppy client
         text = self._text(seconds)
         self._recent.append(text)
         self._count += 1
@@ -133,44 +133,44 @@ class Feed:
         return 36 <= seconds % 75 < 52
 
     def _text(self, seconds: float) -> str:
-        chance = self._chance
-        luck = chance.random()
+        rng = self._rng
+        luck = rng.random()
         if self._in_spam(seconds) and luck < 0.03:
             return self._fill(_SPAM)
         if self._in_story(seconds) and luck < 0.04:
-            return self._fill(chance.choice(_STORY)) + self._fill(chance.choice(_REMARKS))
+            return self._fill(rng.choice(_STORY)) + self._fill(rng.choice(_REMARKS))
         if luck > 0.995 and self._recent:
-            return self._fill("RT @{person}: ") + chance.choice(self._recent)
+            return self._fill("RT @{person}: ") + rng.choice(self._recent)
         if luck > 0.99 and self._recent:
-            return self._edited(chance.choice(self._recent))
-        parts = [chance.choice(_OPENINGS), *chance.sample(_ENDINGS, 2)]
-        return ", ".join(map(self._fill, parts)) + self._fill(chance.choice(_REMARKS))
+            return self._edited(rng.choice(self._recent))
+        parts = [rng.choice(_OPENINGS), *rng.sample(_ENDINGS, 2)]
+        return ", ".join(map(self._fill, parts)) + self._fill(rng.choice(_REMARKS))
 
     def _edited(self, text: str) -> str:
-        """With another word of the same sort, or without one."""
+        """The text with one word replaced by another of its kind, or removed."""
         words = text.split()
-        place = self._chance.randrange(len(words))
+        place = self._rng.randrange(len(words))
         sorts = [name for name, known in _WORDS.items() if words[place] in known.split()]
         words[place : place + 1] = [self._pick(name) for name in sorts[:1]]
         return " ".join(words)
 
     def _pick(self, name: str) -> str:
-        return self._chance.choice(_WORDS[name].split())
+        return self._rng.choice(_WORDS[name].split())
 
     def _fill(self, template: str) -> str:
-        chance = self._chance
+        rng = self._rng
         return template.format(
             **{name: self._pick(name) for name in _WORDS},
-            count=chance.choice([60, 90, 120]),
-            shout=chance.choice(["CONGRATULATIONS!", "LUCKY YOU!", "WINNER!"]),
-            prize=chance.choice(["phone", "cruise", "voucher"]),
-            when=chance.choice(["now", "today", "before midnight"]),
-            site=chance.choice(["4u", "now"]),
+            count=rng.choice([60, 90, 120]),
+            shout=rng.choice(["CONGRATULATIONS!", "LUCKY YOU!", "WINNER!"]),
+            prize=rng.choice(["phone", "cruise", "voucher"]),
+            when=rng.choice(["now", "today", "before midnight"]),
+            site=rng.choice(["4u", "now"]),
         )
 
 
 def write_posts(folder: Path, number: int, posts: list[Post]) -> None:
-    """Put posts into a file of JSON lines, which appears whole."""
+    """Write posts to a file of JSON lines that appears complete or not at all."""
     unfinished = folder / f".{number:06}.json"
     unfinished.write_text("".join(json.dumps(asdict(post), ensure_ascii=False) + "\n" for post in posts), encoding="utf-8")
     unfinished.rename(folder / f"{number:06}.json")

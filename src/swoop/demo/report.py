@@ -1,4 +1,4 @@
-"""A page to keep: what a run has seen, in one file without scripts."""
+"""The report of a run: one HTML file without scripts."""
 
 from __future__ import annotations
 
@@ -29,7 +29,7 @@ figure { margin: 2rem 0; padding: 1rem; background: #fff; border-radius: .75rem;
 
 
 def write_report(path: Path, summary: str, pairs: Sequence[tuple[Pair, str | None, str | None]], changes: Changes) -> None:
-    """Write the page: the summary, the most similar pairs at the end with their texts, and who was in the top-k when."""
+    """Write the report: the summary, the final top-k with texts, and which pairs were in the top-k when."""
     rows = "".join(
         f"<tr><td>{pair.similarity:.2f}</td><td>{_marked(newer, older)}</td><td>{_marked(older, newer)}</td></tr>"
         for pair, newer, older in pairs
@@ -44,15 +44,15 @@ def write_report(path: Path, summary: str, pairs: Sequence[tuple[Pair, str | Non
 
 
 def _marked(text: str | None, other: str | None) -> str:
-    """A text in which the words that the other one has as well are marked."""
+    """A text with the words marked that the other one also has."""
     shared = {word.lower() for word in _WORD.findall(other or "")}
     parts = re.split(r"(\w+)", text or "")
     marked = (f"<mark>{html.escape(p)}</mark>" if p.lower() in shared else html.escape(p) for p in parts)
     return f"<bdi>{''.join(marked)}</bdi>"
 
 
-def ready_to_draw() -> None:
-    """Load what draws pictures, which takes its time."""
+def load_chart_packages() -> None:
+    """Load the packages that draw charts, which takes a while."""
     try:
         import altair  # noqa: F401
         import vl_convert
@@ -63,11 +63,11 @@ def ready_to_draw() -> None:
 
 
 def _timeline(changes: Changes) -> str:
-    """The stays in the top-k as a picture, if what draws it is installed."""
+    """The stays in the top-k as a chart, if the packages for it are installed."""
     try:
         import vl_convert
 
-        picture = vl_convert.vegalite_to_svg(json.loads(changes.chart().to_json()))
+        chart_svg = vl_convert.vegalite_to_svg(json.loads(changes.chart().to_json()))
     except ImportError:
         return ""
-    return f"<h2>Who was in the top-k when</h2><figure>{picture}</figure>"
+    return f"<h2>Pairs in the top-k over time</h2><figure>{chart_svg}</figure>"

@@ -1,7 +1,7 @@
 """The engine: Numba kernels on flat arrays, one module per structure of the paper.
 
 =============== ==========================================================
-``vocabulary``  tokens to dense numbers, recycled
+``vocabulary``  tokens to dense ids, recycled
 ``interning``   the same as Python sees it: how large, and when
 ``window``      the valid sets (W)
 ``index``       the candidate index (I)
@@ -10,10 +10,18 @@
 ``feed``        the change feed
 ``arrival``     the kernels that move the engine forward
 ``rank``        ranking keys and bounds of similarities
+``sorting``     sorting of integers
+``layout``      the state: each structure, declared once
+``structures``  how such declarations are seen by Python and by kernels
+``compile``     how kernels are compiled and cached
+``thresholds``  when the seldom things happen
+``tokens``      tokens as columns
 ``memory``      the arrays, and how they grow
 ``engine``      what others call, in Python
 ``check``       verification of every invariant
 =============== ==========================================================
 
 Importing this package imports Numba; ``swoop`` does so at first use.
+
+What you may touch: speed, as long as every invariant in ``check`` and every comparison with the oracle holds.
 """

@@ -3,18 +3,20 @@
 The decorators:
 
 ``jit``
-    for helpers. They are compiled into the kernels that call them and are never cached on their own. ``part`` and ``apart`` are
-    for the few that must be inlined earlier, or not at all.
+    for helpers. They are compiled into the kernels that call them and are never cached on their own. ``inline_early`` and
+    ``noinline`` are for the few that must be inlined earlier, or not at all.
 ``kernel``
     for the functions that Python calls. Their machine code is cached on disk. Numba's own cache looks at one source
-    file only, so a kernel would stay stale after a change in a helper's file; ours is stamped with all files of the
-    engine. A cache directory that cannot be written to is read from and otherwise left alone.
+    file only, so a kernel would stay stale after a change in a helper's file or of a constant that was imported; ours is
+    stamped with all files of the engine, with the kernel's own, and with all modules of this package that these import. A
+    cache directory that cannot be written to is read from and otherwise left alone.
 """
 
 from __future__ import annotations
 
 import hashlib
 import os
+import re
 import sys
 from collections.abc import Callable
 from contextlib import suppress
@@ -24,9 +26,11 @@ from typing import TYPE_CHECKING, Any, ClassVar, TypeVar, cast
 
 import numpy as np
 from llvmlite import ir
-from numba import carray, njit, types
+from numba import njit, types
 from numba.core import caching, config
-from numba.extending import intrinsic
+from numba.extending import intrinsic as _intrinsic
+
+from swoop.engine.structures import element_pointer
 
 Function = TypeVar("Function", bound=Callable[..., Any])
 
@@ -43,7 +47,7 @@ OPTIONS = {"nogil": True, "error_model": "numpy", "boundscheck": False, "fastmat
 _notice_shown = False
 
 
-instruction = cast(Callable[[Callable[..., Any]], Callable[..., Any]], intrinsic)
+intrinsic = cast(Callable[[Callable[..., Any]], Callable[..., Any]], _intrinsic)
 
 
 def jit(function: Function) -> Function:
@@ -51,15 +55,15 @@ def jit(function: Function) -> Function:
     return cast(Function, njit(**OPTIONS, forceinline=True)(function))
 
 
-def part(function: Function) -> Function:
+def inline_early(function: Function) -> Function:
     """Compile a helper that is called from one place, as if it were written there."""
     return cast(Function, njit(**OPTIONS, inline="always")(function))
 
 
-def apart(function: Function) -> Function:
+def noinline(function: Function) -> Function:
     """Compile a helper that a kernel calls and does not swallow: a large one, or a tight loop that wants all registers.
 
-    The optimiser may swallow it all the same; where that costs, the helper begins with ``stay_apart()``.
+    The optimiser may swallow it all the same; where that costs, the helper begins with ``forbid_inlining()``.
     """
     return cast(Function, njit(**OPTIONS, forceinline=False)(function))  # if not said, it would be as for the caller
 
@@ -71,13 +75,47 @@ def kernel(function: Function) -> Function:
     return cast(Function, dispatcher)
 
 
+_ENGINE = Path(__file__).parent
+_PACKAGE = _ENGINE.parent
+_IMPORT = re.compile(
+    rf"^(?:from ({_PACKAGE.name}(?:\.\w+)*) import (?:\(([^)]*)\)|(.*))|import ({_PACKAGE.name}(?:\.\w+)*))", re.MULTILINE
+)
+"""An import of this package at the top of a file: the module, and the names if there are any."""
+
+
 @cache
-def _source_stamp(folder: Path = Path(__file__).parent) -> str:
-    """Of all files of the engine, and of those beside the kernel's own."""
+def _source_stamp(source: Path = Path(__file__)) -> str:
+    """Of everything that a kernel in the given file can freeze: the engine, the file, and what they import of this package."""
+    reached = {*_ENGINE.glob("*.py"), source}
+    waiting = sorted(reached)
+    while waiting:
+        imported = _read_source(waiting.pop())[1] - reached
+        reached |= imported
+        waiting += imported
     digest = hashlib.sha256()
-    for path in sorted({*Path(__file__).parent.glob("*.py"), *folder.glob("*.py")}):
-        digest.update(path.name.encode() + b"\0" + path.read_bytes())
+    for path in sorted(reached):
+        digest.update(path.name.encode() + b"\0" + _read_source(path)[0])
     return digest.hexdigest()
+
+
+@cache
+def _read_source(path: Path) -> tuple[bytes, frozenset[Path]]:
+    """The digest of a source file, and the files of this package that it imports. By pattern: parsing would take too long."""
+    content = path.read_bytes()
+    imported: set[Path] = set()
+    for module, listed, names, whole in _IMPORT.findall(content.decode()):
+        found = _files_of_module(module or whole)
+        imported |= found
+        if any(path.name == "__init__.py" for path in found):  # names may be modules
+            for name in re.findall(r"\w+", listed or names):
+                imported |= _files_of_module(f"{module}.{name}")
+    return hashlib.sha256(content).digest(), frozenset(imported)
+
+
+@cache
+def _files_of_module(name: str) -> frozenset[Path]:
+    place = _PACKAGE.parent.joinpath(*name.split("."))
+    return frozenset(path for path in (place.with_suffix(".py"), place / "__init__.py") if path.is_file())
 
 
 def _cache_directory(source: str) -> str:
@@ -94,7 +132,7 @@ def _cache_directory(source: str) -> str:
 class _Locator(caching._CacheLocator):  # type: ignore[misc]
     def __init__(self, function: Callable[..., Any], source: str) -> None:
         self._directory = _cache_directory(source)
-        self._folder = Path(source).parent
+        self._source = Path(source)
 
     @classmethod
     def from_function(cls, function: Callable[..., Any], source: str) -> _Locator:
@@ -104,7 +142,7 @@ class _Locator(caching._CacheLocator):  # type: ignore[misc]
         return self._directory
 
     def get_source_stamp(self) -> str:
-        return _source_stamp(self._folder)
+        return _source_stamp(self._source)
 
     def get_disambiguator(self) -> str:
         return "swoop"
@@ -142,18 +180,8 @@ def _show_notice() -> None:
         print("swoop: compiling the engine for this machine, once; this takes some seconds ...", file=sys.stderr)
 
 
-@instruction
-def pointer(typing_context: Any, address: Any) -> Any:
-    """The pointer with the given address."""
-
-    def generate(context: Any, builder: Any, signature: Any, arguments: Any) -> Any:
-        return builder.inttoptr(arguments[0], context.get_value_type(types.voidptr))
-
-    return types.voidptr(types.int64), generate
-
-
-@instruction
-def stay_apart(typing_context: Any) -> Any:
+@intrinsic
+def forbid_inlining(typing_context: Any) -> Any:
     """Keep the function that says so out of its callers' code."""
 
     def generate(context: Any, builder: Any, signature: Any, arguments: Any) -> Any:
@@ -163,13 +191,7 @@ def stay_apart(typing_context: Any) -> Any:
     return types.void(), generate
 
 
-@jit
-def array_at(address: int, size: int, dtype: Any) -> Any:
-    """The array at an address. It is not reference counted; the caller keeps its owner alive."""
-    return carray(pointer(address), (size,), dtype)
-
-
-@instruction
+@intrinsic
 def count_ones(typing_context: Any, bits: Any) -> Any:
     """The number of one-bits of an int64."""
 
@@ -179,8 +201,8 @@ def count_ones(typing_context: Any, bits: Any) -> Any:
     return types.int64(types.int64), generate
 
 
-@instruction
-def pick(typing_context: Any, condition: Any, yes: Any, no: Any) -> Any:
+@intrinsic
+def select(typing_context: Any, condition: Any, yes: Any, no: Any) -> Any:
     """``yes if condition else no``, without a branch: for conditions that cannot be predicted."""
 
     def generate(context: Any, builder: Any, signature: Any, arguments: Any) -> Any:
@@ -191,13 +213,13 @@ def pick(typing_context: Any, condition: Any, yes: Any, no: Any) -> Any:
     return types.int64(types.boolean, types.int64, types.int64), generate
 
 
-@instruction
+@intrinsic
 def prefetch(typing_context: Any, array: Any, index: Any) -> Any:
     """Ask for the cache line of ``array[index]``, which will be read and written soon."""
 
     def generate(context: Any, builder: Any, signature: Any, arguments: Any) -> Any:
-        data = context.make_array(signature.args[0])(context, builder, arguments[0]).data
-        address = builder.bitcast(builder.gep(data, [arguments[1]]), ir.IntType(8).as_pointer())
+        element = element_pointer(context, builder, *signature.args, *arguments)
+        address = builder.bitcast(element, ir.IntType(8).as_pointer())
         number = ir.IntType(32)
         instruction = builder.module.declare_intrinsic(
             "llvm.prefetch",
@@ -210,7 +232,7 @@ def prefetch(typing_context: Any, array: Any, index: Any) -> Any:
     return types.void(array, types.int64), generate
 
 
-@instruction
+@intrinsic
 def call_similarity(typing_context: Any, address: Any, len_r: Any, len_s: Any, overlap: Any) -> Any:
     """Call the compiled user-defined similarity at ``address``."""
 

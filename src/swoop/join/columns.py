@@ -1,4 +1,4 @@
-"""Reading bulks: tables and dicts of columns become flat arrays, or a message that names the column and the row."""
+"""Reading batches: tables and dicts of columns become flat arrays, or an error that names the column and the row."""
 
 from __future__ import annotations
 
@@ -28,11 +28,11 @@ _LISTS = (
 )
 
 
-SMALL = 2**31 - 1  # bytes that Arrow's usual strings and lists can have together; beyond, offsets have 64 bits
+SMALL = 2**31 - 1  # bytes that Arrow's strings and lists with 32-bit offsets can hold
 
 
 def large_type(kind: pa.DataType) -> pa.DataType:
-    """The type for as much of this as there may be."""
+    """The same type with 64-bit offsets."""
     if pa.types.is_string(kind):
         return pa.large_string()
     if pa.types.is_binary(kind):
@@ -43,7 +43,7 @@ def large_type(kind: pa.DataType) -> pa.DataType:
 
 
 def read_table(data: Any) -> Columns:
-    """The columns of whatever was given, by name."""
+    """The columns of a batch by name."""
     if isinstance(data, pa.Table | pa.RecordBatch):
         table = data
     elif isinstance(data, Mapping):
@@ -58,15 +58,15 @@ def read_table(data: Any) -> Columns:
             ) from error
     else:
         raise InvalidType(
-            f"a bulk is an Arrow table, a pandas or Polars data frame, or a dict of columns, not {type(data).__name__}"
+            f"a batch must be an Arrow table, a pandas or Polars data frame, or a dict of columns, not {type(data).__name__}"
         )
     return {name: table.column(name) for name in table.column_names}
 
 
 def find_column(columns: Columns, name: Any, argument: str) -> Any:
     if name not in columns:
-        there = ", ".join(map(repr, columns)) or "no column at all"
-        raise InvalidData(f"there is no column {name!r} for {argument}; there is {there}. Name it with {argument}=...")
+        available = ", ".join(map(repr, columns)) or "none"
+        raise InvalidData(f"there is no column {name!r} for {argument}; columns: {available}. Name it with {argument}=...")
     return columns[name]
 
 
@@ -97,7 +97,7 @@ def check_lengths(lengths: Mapping[str, int]) -> int:
 
 
 def _refuse_row(name: str, row: int, why: str) -> InvalidData:
-    return InvalidData(f"column {name!r}, row {row}: {why}; nothing of the bulk was inserted")
+    return InvalidData(f"column {name!r}, row {row}: {why}; no rows were inserted")
 
 
 def _refuse_nulls(array: pa.Array, name: str, why: str) -> None:
@@ -110,17 +110,15 @@ def read_tokens(column: Any, name: str) -> tuple[np.ndarray, Tokens]:
     if isinstance(column, Sequence) and not isinstance(column, str | bytes):
         return _read_python_sets(column, name)
     array = as_array(column, name, "lists of tokens")
-    _refuse_nulls(array, name, "there is no set, but null")
+    _refuse_nulls(array, name, "tokens is null")
     if not any(is_list(array.type) for is_list in _LISTS):
         if isinstance(column, np.ndarray) and column.dtype == object:
             return _read_python_sets(list(column), name)
-        raise InvalidData(
-            f"column {name!r} has type {array.type}; the tokens of a set are a list of strings, binary values or integers"
-        )
+        raise InvalidData(f"column {name!r} has type {array.type}; tokens must be lists of strings, binary values or integers")
     sizes = pc.list_value_length(array).to_numpy()
     if sizes.size and sizes.max() > MAX_SET_SIZE:
         row = int(sizes.argmax())
-        raise _refuse_row(name, row, f"the set has {sizes[row]} tokens, and {MAX_SET_SIZE} is the most there can be")
+        raise _refuse_row(name, row, f"the set has {sizes[row]} tokens; the maximum is {MAX_SET_SIZE}")
     offsets = np.zeros(len(array) + 1, np.int64)
     np.cumsum(sizes, out=offsets[1:])
     values = array.flatten()
@@ -155,7 +153,7 @@ def _read_values(values: pa.Array, name: str) -> Tokens:
         return Tokens(byte_strings=_read_texts(values.cast(pa.large_binary()), pa.large_binary()))
     if pa.types.is_null(kind):
         return Tokens()
-    raise InvalidData(f"column {name!r} has tokens of type {kind}; tokens are strings, binary values or integers")
+    raise InvalidData(f"column {name!r} has tokens of type {kind}; tokens must be strings, binary values or integers")
 
 
 def _read_texts(values: pa.Array, kind: pa.DataType) -> Texts:
@@ -204,11 +202,11 @@ def _read_text(column: Any, name: str) -> pa.Array:
 
 
 def read_times(column: Any, name: str, clock: Clock) -> tuple[TimeKind, np.ndarray]:
-    """Kind and ticks of a column of times, which must go with the clock."""
+    """Kind and ticks of a column of times, checked against the clock."""
     array = as_array(column, name, "times")
     if pa.types.is_floating(array.type):
-        whole = array.to_numpy(zero_copy_only=False)
-        bad = np.flatnonzero(np.isnan(whole))
+        values = array.to_numpy(zero_copy_only=False)
+        bad = np.flatnonzero(np.isnan(values))
         if bad.size:
             raise _refuse_row(name, int(bad[0]), "the time is missing (NaN)")
     _refuse_nulls(array, name, "the time is missing (null)")
@@ -230,7 +228,7 @@ def read_times(column: Any, name: str, clock: Clock) -> tuple[TimeKind, np.ndarr
     elif len(array) == 0:
         return clock.kind or "none", np.empty(0, np.int64)
     else:
-        raise InvalidData(f"column {name!r} has type {array.type}; times are timestamps or integers. Convert it first")
+        raise InvalidData(f"column {name!r} has type {array.type}; times must be timestamps or integers. Convert it first")
     if len(ticks):
         try:
             clock.check_kind(kind, array[0].as_py())
@@ -243,11 +241,13 @@ def read_times(column: Any, name: str, clock: Clock) -> tuple[TimeKind, np.ndarr
     backwards = np.flatnonzero(ticks < before)
     if backwards.size:
         row = int(backwards[0])
-        raise _refuse_row(name, row, f"time goes backwards, from {_shown(kind, before[row])} to {_shown(kind, ticks[row])}")
+        raise _refuse_row(
+            name, row, f"time goes backwards, from {_format_ticks(kind, before[row])} to {_format_ticks(kind, ticks[row])}"
+        )
     return kind, ticks
 
 
-def _shown(kind: TimeKind, ticks: np.int64) -> str:
+def _format_ticks(kind: TimeKind, ticks: np.int64) -> str:
     return str(ticks) if kind == "integer" else str(np.datetime64(int(ticks), "us"))
 
 
@@ -266,7 +266,7 @@ def read_ids(column: Any, name: str) -> list[Any]:
         or pa.types.is_binary(kind)
         or pa.types.is_large_binary(kind)
     ):
-        raise InvalidData(f"column {name!r} has type {kind}; ids are integers, strings or binary values")
+        raise InvalidData(f"column {name!r} has type {kind}; ids must be integers, strings or binary values")
     return array.to_pylist()  # type: ignore[no-any-return]
 
 
@@ -279,7 +279,7 @@ def read_streams(column: Any, name: str) -> np.ndarray:
     if not (pa.types.is_string(array.type) or pa.types.is_large_string(array.type) or pa.types.is_string_view(array.type)):
         if len(array) == 0:
             return np.empty(0, np.int8)
-        raise InvalidData(f"column {name!r} has type {array.type}; streams are 'left' or 'right'")
+        raise InvalidData(f"column {name!r} has type {array.type}; the stream must be 'left' or 'right'")
     sides = pc.index_in(array.cast(pa.large_string()), pa.array(["left", "right"], pa.large_string()))
     if sides.null_count:
         row = int(np.flatnonzero(sides.is_null().to_numpy(zero_copy_only=False))[0])

@@ -10,7 +10,7 @@ import numpy as np
 
 from swoop.errors import InternalError
 from swoop.join.ids import Ids
-from swoop.results import Change, Changes, Id, Kind, Pair, Step, Stream, TopK
+from swoop.results import Change, Changes, Id, Kind, Pair, SkybandStep, Stream, TopK
 from swoop.similarity import Similarity
 from swoop.times import FIRST_DATETIME, LAST_DATETIME, Clock
 
@@ -34,7 +34,7 @@ class Rows:
         return len(self.rows)
 
     def pair_maker(self, clock: Clock, similarity: Similarity, two_streams: bool) -> Callable[[int], Pair]:
-        unbounded = clock.window.length == 0
+        unbounded = clock.window.duration == 0
 
         def make(index: int) -> Pair:
             row = self.rows[index]
@@ -56,7 +56,7 @@ class Rows:
         import pyarrow as pa
 
         ends = time_column(self.rows["end"], clock)
-        if clock.window.length == 0:
+        if clock.window.duration == 0:
             ends = pa.nulls(len(self), ends.type)
         return {
             "similarity": pa.array([similarity.shown(key) for key in self.rows["key"].tolist()], pa.float64()),
@@ -93,12 +93,12 @@ def make_topk(rows: np.ndarray, ids: Ids, clock: Clock, similarity: Similarity, 
     return TopK(len(found), found.pair_maker(clock, similarity, two_streams), lambda: found.columns(clock, similarity))
 
 
-def make_skyband(pairs: Iterable[tuple[int, float]], floor: float | None, now: int, k: int, clock: Clock) -> list[Step]:
+def make_skyband(pairs: Iterable[tuple[int, float]], floor: float | None, now: int, k: int, clock: Clock) -> list[SkybandStep]:
     """The k-th similarity among the pairs that end later, from the last end to the first; of end times and similarities."""
-    unbounded = clock.window.length == 0
-    steps: list[Step] = []
+    unbounded = clock.window.duration == 0
+    steps: list[SkybandStep] = []
     if floor is not None:
-        steps.append(Step(None if unbounded else clock.result_time(now + clock.window.length), floor))
+        steps.append(SkybandStep(None if unbounded else clock.result_time(now + clock.window.duration), floor))
     best: list[float] = []
     for end, similarity in sorted(pairs, reverse=True):
         if len(best) < k:
@@ -106,7 +106,7 @@ def make_skyband(pairs: Iterable[tuple[int, float]], floor: float | None, now: i
         else:
             heapq.heappushpop(best, similarity)
         if len(best) == k:
-            step = Step(None if unbounded else clock.result_time(end), best[0])
+            step = SkybandStep(None if unbounded else clock.result_time(end), best[0])
             if steps and steps[-1].until == step.until:
                 steps[-1] = step
             elif not steps or steps[-1].similarity != step.similarity:

@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 
 from swoop.errors import InvalidType
+from swoop.join.payloads import ListPayloads
 from swoop.results import Id
 
 
@@ -20,43 +21,36 @@ def read_id(given: object) -> Id | None:
 
 
 class Ids:
-    """Ids from some arrival number on. Nothing is kept while no id was ever given."""
+    """Ids of the sets of the window. Nothing is kept while no id was ever given."""
 
     def __init__(self) -> None:
-        self._kept: tuple[int, list[Id | None]] | None = None  # the arrival number of the first, and the ids
+        self._given: ListPayloads | None = None
 
     def add(self, arrivals: int, oldest: int, ids: Sequence[Id | None] | None, count: int) -> None:
         """Take the ids of the next ``count`` sets after so many arrivals; ``oldest`` is the oldest in the window."""
-        if self._kept is None:
+        if self._given is None:
             if ids is None:
                 return
-            self._kept = oldest, [None] * (arrivals - oldest)
-        self._kept[1].extend([None] * count if ids is None else ids)
+            given = ListPayloads()
+            given.add(oldest, [None] * (arrivals - oldest))
+            self._given = given
+        self._given.add(arrivals, [None] * count if ids is None else ids)
 
     def cut(self, arrivals: int) -> None:
         """Forget the ids of sets that did not arrive."""
-        if self._kept is not None:
-            first, ids = self._kept
-            del ids[arrivals - first :]
+        if self._given is not None:
+            self._given.cut(arrivals)
 
     def forget(self, oldest: int) -> None:
         """Ids of sets before ``oldest`` are no longer needed."""
-        if self._kept is not None:
-            first, ids = self._kept
-            if oldest - first > max(len(ids) // 2, 1024):
-                self._kept = oldest, ids[oldest - first :]
+        if self._given is not None:
+            self._given.forget(oldest)
 
     def get(self, arrival: int) -> Id:
-        if self._kept is not None:
-            first, ids = self._kept
-            given = ids[arrival - first] if arrival >= first else None
-            if given is not None:
-                return given
-        return arrival
+        """How results call a set: by its arrival number, if no id was given."""
+        given: Id | None = None if self._given is None else self._given.get(arrival)
+        return arrival if given is None else given
 
     def given(self, first: int, stop: int) -> list[Id | None]:
         """What was given for some arrivals, None where nothing was."""
-        if self._kept is None:
-            return [None] * (stop - first)
-        start, ids = self._kept
-        return ids[first - start : stop - start]
+        return [None] * (stop - first) if self._given is None else self._given.between(first, stop)

@@ -1,4 +1,4 @@
-"""What callers give as the tokens of a set, checked and sorted out by kind."""
+"""The tokens of a set as callers give them: checked, and sorted by kind."""
 
 from __future__ import annotations
 
@@ -24,22 +24,22 @@ def read_set(tokens: Any) -> list[Any]:
     if isinstance(tokens, np.ndarray):
         tokens = tokens.tolist()
     try:
-        found = list(tokens)
+        checked = list(tokens)
     except TypeError:
         raise InvalidType(
             f"tokens must be a collection of str, bytes or int, not {tokens!r:.60} of type {type(tokens).__name__}"
         ) from None
-    kinds = set(map(type, found))
+    kinds = set(map(type, checked))
     if not kinds <= {int, str, bytes}:
-        found = [_read_token(token) for token in found]
-        kinds = set(map(type, found))
-    if len(found) > MAX_SET_SIZE:
-        raise InvalidArgument(f"a set can have {MAX_SET_SIZE} tokens at most, not {len(found)}")
+        checked = [_read_token(token) for token in checked]
+        kinds = set(map(type, checked))
+    if len(checked) > MAX_SET_SIZE:
+        raise InvalidArgument(f"a set can have at most {MAX_SET_SIZE} tokens, not {len(checked)}")
     if int in kinds or len(kinds) > 1:
-        for token in found:
+        for token in checked:
             if type(token) is int and not _SMALLEST <= token <= _LARGEST:
-                raise InvalidArgument(f"the token {token} does not fit into 64 bits; give it as a string")
-    return found
+                raise InvalidArgument(f"the token {token} does not fit into 64 bits; pass it as a string")
+    return checked
 
 
 def _read_token(token: Any) -> Any:

@@ -1,30 +1,30 @@
 """Saved joins: a zip archive of the settings (JSON) and of the window and the pending changes (Arrow). See docs/file-format.md.
 
 The state of the engine is a function of the valid sets, so the window is all that is saved of it; loading lets its sets arrive.
-Nothing is unpickled; every member of the archive carries a checksum.
+Nothing is unpickled; every member of the archive carries a checksum. Whoever can change a file can make its checksums right, so
+nothing in it is believed: sizes are checked before memory is asked for, and all types and values before they are used.
 """
 
 from __future__ import annotations
 
 import json
 import os
-import tempfile
+import secrets
 import zipfile
 from contextlib import suppress
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, TypeVar
+from typing import TYPE_CHECKING, Any, BinaryIO, TypeVar, get_args
 
 import numpy as np
 import pyarrow as pa
 
-from swoop.engine.engine import Contents
 from swoop.engine.layout import CHANGE
-from swoop.engine.tokens import Texts, Tokens
 from swoop.errors import InvalidFile
-from swoop.join.feed import Rows
+from swoop.join.ipc import from_stream, to_stream
+from swoop.join.restoring import demand, id_columns, restore
 from swoop.results import Id
 from swoop.similarity import USER, Similarity
-from swoop.times import Window
+from swoop.times import LATEST, WindowKind, WindowSpec
 
 if TYPE_CHECKING:
     from swoop.join.topk_join import TopKJoin
@@ -35,22 +35,75 @@ FORMAT = "swoop join"
 VERSION = 1
 _SETTINGS, _WINDOW, _CHANGES = "settings.json", "window.arrow", "changes.arrow"
 
+_TYPES: dict[str, tuple[type, ...]] = {
+    "version": (int,),
+    "k": (int,),
+    "window": (dict,),
+    "similarity": (str,),
+    "user_defined": (bool,),
+    "two_streams": (bool,),
+    "min_similarity": (float, int, type(None)),
+    "track_changes": (bool,),
+    "algorithm": (str,),
+    "time_kind": (str, type(None)),
+    "now": (int, type(None)),
+    "index_time": (int,),
+    "first": (int,),
+    "counters": (dict,),
+}
+
+
+def _id_types(name: str) -> dict[str, pa.DataType]:
+    return dict.fromkeys(id_columns(name), pa.large_binary())
+
+
+_WINDOW_TYPES = {
+    "time": pa.int64(),
+    "side": pa.int8(),
+    **_id_types("id"),
+    "integers": pa.large_list(pa.int64()),
+    "strings": pa.large_list(pa.large_binary()),
+    "bytes": pa.large_list(pa.large_binary()),
+}
+_CHANGES_TYPES = {
+    **{name: pa.from_numpy_dtype(CHANGE[name]) for name in CHANGE.names or ()},
+    **_id_types("newer_id"),
+    **_id_types("older_id"),
+}
+
+LARGEST_SETTINGS = 1 << 20  # bytes
+MAX_RATIO = 1032  # how much smaller deflate can make something: repetitive windows come near
+
 
 def save(join: TopKJoin, path: str | os.PathLike[str]) -> None:
     """Write the join to a file beside the target, then put it in its place."""
     join._engine.settle()  # what was interrupted is in the feed
     join._feed.take(join._engine, join._ids)
     target = Path(path)
-    handle, name = tempfile.mkstemp(dir=target.parent, prefix=target.name, suffix=".part")
+    part = target.with_name(f"{target.name}.{secrets.token_hex(8)}.part")
     try:
-        with os.fdopen(handle, "wb") as file, zipfile.ZipFile(file, "w", zipfile.ZIP_DEFLATED, compresslevel=1) as archive:
-            archive.writestr(_SETTINGS, json.dumps(_settings(join), indent=1))
-            archive.writestr(_WINDOW, _arrow(_window_table(join)))
-            archive.writestr(_CHANGES, _arrow(_changes_table(join)))
-        os.replace(name, target)
+        with open(part, "xb", opener=_open_privately) as file:
+            _write(join, file)
+        os.replace(part, target)
     except BaseException:
-        with suppress(FileNotFoundError):  # interrupted when it was in its place already
-            os.unlink(name)
+        with suppress(FileNotFoundError):  # interrupted before it was there, or when it was in its place already
+            part.unlink()
+        raise
+
+
+def _open_privately(path: str, flags: int) -> int:
+    return os.open(path, flags, 0o600)
+
+
+def _write(join: TopKJoin, file: BinaryIO) -> None:
+    archive = zipfile.ZipFile(file, "w", zipfile.ZIP_DEFLATED, compresslevel=1)
+    try:
+        archive.writestr(_SETTINGS, json.dumps(_settings(join), indent=1))
+        archive.writestr(_WINDOW, to_stream(_window_table(join)))
+        archive.writestr(_CHANGES, to_stream(_changes_table(join)))
+        archive.close()
+    except BaseException:
+        archive.fp = None  # to close what is half written would raise an error of its own, in place of this one
         raise
 
 
@@ -60,7 +113,7 @@ def _settings(join: TopKJoin) -> dict[str, Any]:
         "format": FORMAT,
         "version": VERSION,
         "k": join.k,
-        "window": {"kind": join.window.kind, "length": join.window.length},
+        "window": {"kind": join.window.kind, "length": join.window.duration},
         "similarity": join.similarity.name,
         "user_defined": join.similarity.kind == USER,
         "two_streams": join.two_streams,
@@ -117,45 +170,53 @@ def _id_columns(name: str, ids: list[Id | None]) -> dict[str, pa.Array]:
     }
 
 
-def _read_ids(table: pa.Table, name: str) -> list[Any]:
-    columns = (table.column(f"{name}_{kind}").to_pylist() for kind in ("integer", "string", "bytes"))
-    return [
-        int(integer) if integer is not None else text.decode("utf-8", "surrogatepass") if text is not None else data
-        for integer, text, data in zip(*columns, strict=True)
-    ]
-
-
-def _arrow(table: pa.Table) -> bytes:
-    sink = pa.BufferOutputStream()
-    with pa.ipc.new_stream(sink, table.schema) as writer:
-        writer.write_table(table)
-    return sink.getvalue().to_pybytes()  # type: ignore[no-any-return]
-
-
 def load(cls: type[Join], path: str | os.PathLike[str], similarity: Similarity | None) -> Join:
     try:
         with zipfile.ZipFile(path) as archive:
-            settings = json.loads(archive.read(_SETTINGS))
+            settings = json.loads(_read(archive, _SETTINGS))
             _check_settings(settings, path)
-            window = pa.ipc.open_stream(archive.read(_WINDOW)).read_all()
-            changes = pa.ipc.open_stream(archive.read(_CHANGES)).read_all()
+            window = from_stream(_read(archive, _WINDOW), _WINDOW_TYPES)
+            changes = from_stream(_read(archive, _CHANGES), _CHANGES_TYPES)
         join = _make(cls, settings, similarity)
-        _restore(join, settings, window, changes)
-    except (InvalidFile, FileNotFoundError, PermissionError, IsADirectoryError):
+        restore(join, settings, window, changes)
+    except (InvalidFile, FileNotFoundError, PermissionError, IsADirectoryError, MemoryError):
         raise
     except Exception as error:  # whatever is wrong with the bytes, it is the file's fault
-        raise InvalidFile(f"{os.fspath(path)!r} is not a saved join, or it is damaged: {error}") from error
+        raise InvalidFile(
+            f"{os.fspath(path)!r} is not a saved join, or it is damaged: {error}. Use a copy of it, or save the join again"
+        ) from error
     return join
+
+
+def _read(archive: zipfile.ZipFile, name: str) -> bytes:
+    """A member, if it can be as large as the archive says."""
+    member = archive.getinfo(name)
+    if member.compress_type not in (zipfile.ZIP_DEFLATED, zipfile.ZIP_STORED):
+        raise InvalidFile(f"{archive.filename!r} is not a saved join: {name} is compressed by method {member.compress_type}")
+    packed, unpacked, there = member.compress_size, member.file_size, os.path.getsize(str(archive.filename))
+    if packed > there or unpacked > MAX_RATIO * packed or (name == _SETTINGS and unpacked > LARGEST_SETTINGS):
+        raise InvalidFile(
+            f"{archive.filename!r} is not a saved join, or it is damaged: {name} has {packed} bytes, and {unpacked} when "
+            "unpacked, which is too much. Use a copy of it, or save the join again"
+        )
+    return archive.read(member)
 
 
 def _check_settings(settings: Any, path: str | os.PathLike[str]) -> None:
     if not isinstance(settings, dict) or settings.get("format") != FORMAT:
         raise InvalidFile(f"{os.fspath(path)!r} is not a saved join")
-    if settings["version"] > VERSION:
+    version = settings.get("version")
+    if type(version) is int and version > VERSION:
         raise InvalidFile(
-            f"{os.fspath(path)!r} was saved in format version {settings['version']} by a newer release; "
+            f"{os.fspath(path)!r} was saved in format version {version} by a newer release; "
             f"this one reads versions up to {VERSION}. Upgrade with: pip install --upgrade swoop-join"
         )
+    for name, types in _TYPES.items():
+        demand(name in settings, f"{_SETTINGS} does not have {name}")
+        value = settings[name]
+        wanted = " or ".join("null" if one is type(None) else one.__name__ for one in types)
+        demand(type(value) in types, f"{name} in {_SETTINGS} is {value!r:.60}, but should be {wanted}")
+    demand(version == VERSION, f"there is no format version {version}")
 
 
 def _make(cls: type[Join], settings: dict[str, Any], similarity: Similarity | None) -> Join:
@@ -169,7 +230,7 @@ def _make(cls: type[Join], settings: dict[str, Any], similarity: Similarity | No
             raise InvalidFile(f"the join was saved with the similarity {name!r}, but {similarity.name!r} was given")
     elif similarity is not None:
         raise InvalidFile(f"the join was saved with the similarity {name!r}, which need not be given")
-    window = Window(settings["window"]["kind"], settings["window"]["length"])
+    window = _window(settings["window"])
     return cls(
         settings["k"],
         None if window.kind == "unbounded" else window,
@@ -181,38 +242,9 @@ def _make(cls: type[Join], settings: dict[str, Any], similarity: Similarity | No
     )
 
 
-def _restore(join: TopKJoin, settings: dict[str, Any], window: pa.Table, changes: pa.Table) -> None:
-    size = window.num_rows
-    engine = join._engine
-    ids = _read_ids(window, "id")
-    offsets, tokens = _read_sets(window)
-    sides = window.column("side").to_numpy() if join.two_streams else np.empty(0, np.int8)
-    contents = Contents(settings["first"], window.column("time").to_numpy(), sides, offsets, tokens)
-    if any(name is not None for name in ids):
-        join._ids.add(contents.first, contents.first, ids, size)
-    engine.restore(contents, settings["index_time"])
-    engine.counters = settings["counters"]
-    join._clock.kind = settings["time_kind"]
-    join._clock.now = settings["now"]
-    waiting = None
-    if changes.num_rows:
-        rows = np.zeros(changes.num_rows, CHANGE)
-        for field in CHANGE.names or ():
-            rows[field] = changes.column(field).to_numpy()
-        waiting = Rows(rows, _read_ids(changes, "newer_id"), _read_ids(changes, "older_id"))
-    if join.track_changes:
-        join._feed.restore(waiting, engine.topk())
-
-
-def _read_sets(window: pa.Table) -> tuple[np.ndarray, Tokens]:
-    """Sets have no order, so each becomes its integers, then its strings, then its byte strings."""
-    lists = [window.column(name).combine_chunks() for name in ("integers", "strings", "bytes")]
-    lists = [part.chunk(0) if isinstance(part, pa.ChunkedArray) else part for part in lists]
-    ends = [part.offsets.to_numpy() if len(part) else np.zeros(1, np.int64) for part in lists]
-    sizes = np.stack([np.diff(end) for end in ends], axis=1)
-    integers = lists[0].values.to_numpy(zero_copy_only=False).astype(np.int64)
-    strings, byte_strings = (Texts.of(part.values.to_pylist()) for part in lists[1:])
-    kinds = np.repeat(np.tile(np.arange(3, dtype=np.int8), len(sizes)), sizes.ravel())
-    mixed = sum(len(part) > 0 for part in (integers, strings, byte_strings)) > 1
-    offsets = np.concatenate(([0], np.cumsum(sizes.sum(axis=1)))).astype(np.int64)
-    return offsets, Tokens(integers, strings, byte_strings, kinds if mixed else None)
+def _window(given: dict[str, Any]) -> WindowSpec:
+    kind, length = given.get("kind"), given.get("length")
+    demand(kind in get_args(WindowKind), f"there is no window of the kind {kind!r:.60}")
+    is_right = type(length) is int and (length == 0 if kind == "unbounded" else 0 < length < LATEST)
+    demand(is_right, f"the length of the window is {length!r:.60}, which is out of range")
+    return WindowSpec(kind, length)  # type: ignore[arg-type]

@@ -11,22 +11,23 @@ from typing import Any, NamedTuple, Self
 import numpy as np
 
 from swoop.errors import InvalidArgument, InvalidData, InvalidType, NotInWindow
-from swoop.join.algorithms import check_algorithm, make_engine
+from swoop.join.algorithms import make_engine
 from swoop.join.feed import Feed, make_skyband, make_topk
 from swoop.join.ids import Ids, read_id
 from swoop.join.sets import flatten, read_set, single_kind
-from swoop.results import Changes, Explanation, Id, Pair, Step, Stream, TopK
-from swoop.similarity import Similarity, check_min_similarity, find_similarity
+from swoop.results import Changes, Explanation, Id, Pair, SkybandStep, Stream, TopK
+from swoop.similarity import Similarity
+from swoop.spec import JoinSpec
 from swoop.text.blocks import Block
 from swoop.text.functions import TokenFunction
-from swoop.times import Clock, Time, TimeKind, find_window
+from swoop.times import Clock, Time, TimeKind, WindowSpec
 
 NO_SIDES = np.empty(0, np.int8)
 
 
 @dataclass(frozen=True, slots=True)
 class Stats:
-    """Figures of a join.
+    """Metrics of a join.
 
     Attributes
     ----------
@@ -67,6 +68,22 @@ class _Begun(NamedTuple):
     now: int
 
 
+def _make_engine(spec: JoinSpec) -> Any:
+    from swoop.engine.engine import Settings
+
+    similarity, least = spec.similarity, spec.min_similarity
+    settings = Settings(
+        k=spec.k,
+        duration=spec.window.duration,
+        kind=similarity.kind,
+        function=similarity.address,
+        threshold=-np.inf if least is None else similarity.largest_key_below(least),
+        streams=2 if spec.two_streams else 1,
+        tracking=spec.track_changes,
+    )
+    return make_engine(spec.algorithm, settings)
+
+
 class TopKJoin:
     """The k most similar pairs of sets in a sliding window of a stream, exactly, at any moment.
 
@@ -80,14 +97,14 @@ class TopKJoin:
     similarity
         ``"jaccard"``, ``"cosine"``, ``"dice"``, ``"overlap"``, ``"hamming"`` or a :class:`swoop.Similarity`.
     two_streams
-        Join a left with a right stream: only pairs of one set of each count.
+        Join a left with a right side: only pairs across the two count.
     min_similarity
         Pairs below this similarity do not count.
     track_changes
         Keep a feed of all changes of the top-k for :meth:`changes`.
     algorithm
         ``"swoop"``. The others are for comparisons and give the same results: ``"swoop-minimal"`` with the paper's minimal
-        stock, without a floor; the paper's competitors ``"base"``, ``"scase"`` and ``"static"``; and its ablations
+        stock, without a floor; the paper's baselines ``"base"``, ``"scase"`` and ``"static"``; and its ablations
         ``"swoop-noindex"``, ``"swoop-noincrement"`` and ``"swoop-noopt"``. Only the first two have a change feed.
 
     Notes
@@ -119,37 +136,61 @@ class TopKJoin:
         track_changes: bool = False,
         algorithm: str = "swoop",
     ) -> None:
-        if isinstance(k, bool) or not isinstance(k, int | np.integer):
-            raise InvalidType(f"k must be an integer, not {k!r}")
-        if k < 1:
-            raise InvalidArgument(f"k must be at least 1, not {k}")
-        self.k = int(k)
-        self.window = find_window(window)
-        self.similarity = find_similarity(similarity)
-        self.two_streams = bool(two_streams)
-        self.min_similarity = check_min_similarity(self.similarity, min_similarity)
-        self.track_changes = bool(track_changes)
-        self.algorithm = check_algorithm(algorithm, self.track_changes)
+        self._spec = JoinSpec(
+            k,
+            window,
+            similarity,
+            two_streams=two_streams,
+            min_similarity=min_similarity,
+            track_changes=track_changes,
+            algorithm=algorithm,
+        )
         self._clock = Clock(self.window)
         self._ids = Ids()
         self._feed = Feed()
-        self._engine = self._make_engine()
+        self._engine = _make_engine(self._spec)
         self._lock = threading.RLock()  # kernels run without Python's global lock
         self._begun: _Begun | None = None
 
-    def _make_engine(self) -> Any:
-        from swoop.engine.engine import Settings
+    @classmethod
+    def from_spec(cls, spec: JoinSpec) -> Self:
+        """A join that does what was asked for elsewhere."""
+        return cls(**vars(spec))
 
-        settings = Settings(
-            k=self.k,
-            duration=self.window.length,
-            kind=self.similarity.kind,
-            function=self.similarity.address,
-            threshold=-np.inf if self.min_similarity is None else self.similarity.largest_key_below(self.min_similarity),
-            streams=2 if self.two_streams else 1,
-            tracking=self.track_changes,
-        )
-        return make_engine(self.algorithm, settings)
+    @property
+    def k(self) -> int:
+        """How many pairs."""
+        return self._spec.k
+
+    @property
+    def window(self) -> WindowSpec:
+        """The sliding window."""
+        return self._spec.window
+
+    @property
+    def similarity(self) -> Similarity:
+        """How similar sets are."""
+        return self._spec.similarity
+
+    @property
+    def two_streams(self) -> bool:
+        """Whether only pairs of a left and a right set count."""
+        return self._spec.two_streams
+
+    @property
+    def min_similarity(self) -> float | None:
+        """Pairs below this similarity do not count."""
+        return self._spec.min_similarity
+
+    @property
+    def track_changes(self) -> bool:
+        """Whether there is a feed of changes."""
+        return self._spec.track_changes
+
+    @property
+    def algorithm(self) -> str:
+        """What the engine runs."""
+        return self._spec.algorithm
 
     def __reduce__(self) -> Any:
         raise InvalidType("a join cannot be copied or pickled; use save and load")
@@ -173,10 +214,10 @@ class TopKJoin:
             A collection of ``str``, ``bytes`` or ``int`` tokens. Repeated tokens count once; the string ``"1"`` and the integer
             1 are different tokens. An empty set is legal and forms no pair.
         time
-            A datetime or an integer, as the window demands, not before that of the last set. With :func:`swoop.last` and in an
+            A datetime or an integer, as the window requires, not before that of the last set. With :func:`swoop.last` and in an
             unbounded window it may be left out.
         id
-            How results call the set; by default its arrival number.
+            The name of the set in results; by default its arrival number.
         stream
             ``"left"`` or ``"right"`` in a two-stream join.
         """
@@ -328,7 +369,7 @@ class TopKJoin:
             self._finish()
 
     def advance(self, time: Time) -> None:
-        """Move the time on without an arrival: what has ended by then is gone.
+        """Advance the time without an arrival: pairs that have ended by then are gone.
 
         A window of the last n sets does not move with time, so there only the time is checked.
         """
@@ -364,8 +405,8 @@ class TopKJoin:
             self._feed.take(self._engine, self._ids)  # there are some if reading went on with what was interrupted
             return self._feed.changes(self._clock, self.similarity, self.two_streams)
 
-    def skyband(self) -> list[Step]:
-        """How similar a new pair must be to matter, over the time to come: the paper's lower bound, as stairs.
+    def skyband(self) -> list[SkybandStep]:
+        """How similar a new pair must be to matter, by its end time: the paper's lower bound, in steps.
 
         Each step holds from the end of the one before it (the first: from now) until its own. Where fewer than k of the pairs
         known now are left, the engine's floor is the bound; with ``algorithm="swoop-minimal"`` there is none. O(n log k) with n
@@ -378,7 +419,7 @@ class TopKJoin:
         >>> for time, text in enumerate(["ab", "ab", "bc"]):
         ...     join.insert(list(text), time)
         >>> join.skyband()
-        [Step(until=10, similarity=1.0), Step(until=11, similarity=0.3333333333333333)]
+        [SkybandStep(until=10, similarity=1.0), SkybandStep(until=11, similarity=0.3333333333333333)]
         """
         with self._lock:
             self._finish()
@@ -395,13 +436,13 @@ class TopKJoin:
             self._finish()
             for arrival, name in zip(pair.arrivals, (pair.newer, pair.older), strict=True):
                 if not self._engine.oldest <= arrival < self._engine.arrivals:
-                    raise NotInWindow(f"set {name!r} is not in the window any more, so its tokens are gone")
+                    raise NotInWindow(f"set {name!r} is no longer in the window, so its tokens are gone")
             newer, older = (frozenset(self._engine.tokens_of(arrival).to_list()) for arrival in pair.arrivals)
         return Explanation(pair, newer & older, newer - older, older - newer)
 
     @property
     def stats(self) -> Stats:
-        """Figures of the join so far."""
+        """Metrics of the join so far."""
         engine = self._engine
         with self._lock:
             self._finish()

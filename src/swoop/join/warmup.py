@@ -1,4 +1,4 @@
-"""Compiling ahead of time, for those who do not want to wait at the first set."""
+"""Compiling ahead of time, so that the first set does not have to wait."""
 
 from __future__ import annotations
 
@@ -7,7 +7,7 @@ import time
 
 
 def warmup(*, quiet: bool = False) -> float:
-    """Compile every kernel that a join needs, or load it from the cache, and say so. Returns the seconds it took.
+    """Compile every kernel that a join needs, or load it from the cache. Returns the seconds that took.
 
     >>> import swoop
     >>> swoop.warmup(quiet=True) > 0

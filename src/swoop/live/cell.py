@@ -1,4 +1,4 @@
-"""One cell of a grid: its engine, its rows, its state, and what it reports. Nothing here knows Spark.
+"""One cell of a grid: its engine, its rows, its state, and what it reports.
 
 A cell lives in the memory of a worker. After each batch it has written to its store all that another worker needs to go on in
 its place: the rows of its window in chunks, and a state that names them. The state has a version that nothing else has, so a
@@ -7,8 +7,10 @@ cell in memory can be told from one that a worker kept from an attempt that did 
 
 from __future__ import annotations
 
+import json
 import uuid
-from collections import deque
+from collections.abc import Iterator
+from contextlib import contextmanager
 from dataclasses import dataclass, replace
 from typing import Any, Protocol
 
@@ -16,19 +18,23 @@ import numpy as np
 import pyarrow as pa
 import pyarrow.compute as pc
 
-from swoop.errors import InvalidFile
-from swoop.live import pieces
+from swoop import errors
+from swoop.errors import InvalidFile, SwoopError
+from swoop.join.payloads import TablePayloads
+from swoop.join.topk_join import TopKJoin
 from swoop.live.ahead import believe, rejected_rows, split_ahead
-from swoop.live.base import Parameters, ordered, same_as_before
-from swoop.live.chunks import Chunk, Damaged, Store, add_rows, read_chunks, seal, unseal
+from swoop.live.chunks import SETS, Chunk, Damaged, Store, add_rows, read_chunks, seal, unseal
 from swoop.live.grid import Grid
-from swoop.live.live_join import expired_at, move_on
-from swoop.live.pieces import concatenated, drained, in_pieces, split, split_all
-from swoop.times import Window
+from swoop.live.pieces import concatenated, drained, in_pieces
+from swoop.live.row_order import same_key_as_before, sort_rows
+from swoop.live.stream_spec import StreamSpec
+from swoop.live.watermark import advance_watermark, expired_until, split_all_at_watermark, split_at_watermark
+from swoop.spec import JoinSpec
 
 SET = ("time", "id", "copy", "size", "stream", "text")  # who a set is, and what results say about it
-BY = ("id", "copy")  # what tells sets of the same time apart, and orders them
-TOLD = ("shared", "only_newer", "only_older")
+TIEBREAK = ("id", "copy")  # what tells sets of the same time apart, and orders them
+COLUMNS = (*SETS, "group", "size")  # that the rows of a cell have at least
+SHARES = ("shared", "only_newer", "only_older")
 
 
 class CellStore(Store, Protocol):
@@ -38,7 +44,7 @@ class CellStore(Store, Protocol):
 
     def state(self) -> str | None: ...
 
-    def keep(self, state: str) -> None: ...
+    def write_state(self, state: str) -> None: ...
 
 
 @dataclass(frozen=True)
@@ -60,14 +66,14 @@ class CellState:
         if text is None:
             return cls()
         try:
-            return cls(**unseal(text))
+            return unseal(text, cls)
         except (ValueError, KeyError, TypeError) as error:
             raise InvalidFile(f"the state of a cell is damaged: {error}. Begin with a new checkpoint") from error
 
 
 @dataclass(frozen=True)
 class Report:
-    """What a cell says after a batch: changes of its top-k, rows that were late or too far ahead, and figures."""
+    """What a cell reports after a batch: changes of its top-k, rows that were late or too far ahead, and figures."""
 
     events: pa.Table
     late: pa.Table
@@ -75,73 +81,53 @@ class Report:
     figures: dict[str, Any]
 
 
+def error_to_json(error: SwoopError) -> bytes:
+    """An error of a cell, for the driver to raise: what goes through Spark as an exception arrives as text only."""
+    return json.dumps({"error": type(error).__name__, "message": str(error)}).encode()
+
+
+def error_from_json(data: bytes) -> SwoopError:
+    """The error that :func:`error_to_json` has written."""
+    found = json.loads(data)
+    kind: type[SwoopError] = getattr(errors, found["error"], SwoopError)
+    return kind.__new__(kind, found["message"])  # its message is complete
+
+
 class _Part:
     """A join of a cell, and who its sets are, by arrival number."""
 
-    def __init__(self, parameters: Parameters, two_sides: bool) -> None:
-        in_ticks = Window("integer", parameters.window.length)
-        self.join = replace(parameters, window=in_ticks, two_streams=two_sides).join(parameters.k)
-        self._sets: deque[tuple[int, pa.Table]] = deque()  # each from some arrival number on
+    def __init__(self, spec: JoinSpec, two_sides: bool) -> None:
+        self.join = TopKJoin.from_spec(replace(spec.in_ticks(), two_streams=two_sides, track_changes=True))
+        self.sets = TablePayloads()
 
-    def enter(self, rows: pa.Table, sides: pa.Array | None) -> None:
+    def insert(self, rows: pa.Table, sides: pa.Array | None) -> None:
         known = [name for name in SET if name in rows.column_names]
-        self._sets.append((self.join.stats.sets, rows.select(known)))
-        self._merge()
+        self.sets.add(self.join.stats.sets, rows.select(known))
         self.token_lists = rows.schema.field("tokens").type
         given = rows.select(["tokens", "time"])
         if sides is not None:
             given = given.append_column("side", sides)
         self.join.insert_many(given, stream="side" if sides is not None else None)
 
-    def _merge(self) -> None:
-        """Put the last tables together, so that each is twice as long as the next, or as large as a piece may be.
-
-        There are few tables then, and a set is copied a few times at most, however small the batches are.
-        """
-        while len(self._sets) > 1:
-            (first, table), (_, last) = self._sets[-2], self._sets[-1]
-            if table.num_rows >= 2 * last.num_rows or table.nbytes + last.nbytes > pieces.LIMIT:
-                return
-            del self._sets[-1], self._sets[-1]
-            self._sets.append((first, concatenated([table, last]).combine_chunks()))
-
     def forget(self) -> None:
         """Sets that left the window are not asked for any more."""
         figures = self.join.stats
-        while len(self._sets) > 1 and self._sets[1][0] <= figures.sets - figures.window_size:
-            self._sets.popleft()
-
-    @property
-    def first(self) -> int:
-        """The smallest arrival number that can be asked for."""
-        return self._sets[0][0]
-
-    def sets(self, arrivals: np.ndarray) -> pa.Table:
-        """Who the sets with these arrival numbers are."""
-        starts = np.array([first for first, _ in self._sets])
-        place = np.searchsorted(starts, arrivals, side="right") - 1
-        tables = [self._sets[number][1].take(arrivals[place == number] - starts[number]) for number in np.unique(place)]
-        return concatenated(tables).take(np.argsort(np.argsort(place, kind="stable"), kind="stable"))
+        self.sets.forget(figures.sets - figures.window_size)
 
 
 class Cell:
     """A cell in memory, as of some state; it goes from batch to batch."""
 
-    def __init__(self, parameters: Parameters, grid: Grid, number: int, state: CellState, store: Store) -> None:
-        self._parameters, self._grid, self._number = parameters, grid, number
-        two_sides = parameters.two_streams or not grid.is_home(number)
-        self._parts = [_Part(parameters, two_sides) for _ in range(grid.parts(number, parameters.two_streams))]
+    def __init__(self, spec: StreamSpec, grid: Grid, number: int, state: CellState, store: Store) -> None:
+        self._spec, self._grid, self._number = spec, grid, number
+        two_sides = spec.join.two_streams or not grid.is_home(number)
+        self._parts = [_Part(spec.join, two_sides) for _ in range(grid.parts(number, spec.join.two_streams))]
         self._held: pa.Table | None = None
         self.state = state
-        try:
-            entered, self._held = split_all(read_chunks(store, state.chunks), state.watermark)
-        except Damaged as error:
-            raise InvalidFile(
-                f"the state of cell {number} is damaged: chunk {error.name}: {error.why}. Restore the checkpoint from a copy, "
-                "or begin with a new one"
-            ) from error
+        with self._readable_chunks():
+            entered, self._held = split_all_at_watermark(read_chunks(store, state.chunks, COLUMNS), state.watermark)
         if self._held is not None:
-            self._enter(entered, state.watermark)
+            self._insert_sorted(entered, state.watermark)
             self._take_events()
 
     def step(self, sets: pa.Table | None, spans: np.ndarray, store: CellStore, ended: int | None = None) -> Report:
@@ -150,34 +136,34 @@ class Cell:
         ``ended`` is the watermark at the end of an earlier run: what waited then has entered, and its changes are known.
         """
         if ended is not None and (self.state.watermark is None or self.state.watermark < ended):
-            self._move(None, ended)
+            self._advance_watermark(None, ended)
             self._take_events()
             self.state = replace(self.state, watermark=ended)
         before = self.state
-        highest, ahead = believe(spans, before.highest, before.ahead, self._parameters.max_ahead)
+        believed, ahead = believe(spans, before.highest, before.ahead, self._spec.max_ahead)
         late = beyond = None
         if sets is not None:
-            sets, beyond = split_ahead(sets, highest)
-            late, sets = split(sets, before.watermark)
-        passed, watermark = before.highest, before.watermark
-        if watermark is None or (highest is not None and highest >= watermark):
-            passed, watermark = move_on(passed, watermark, highest, self._parameters.lateness)
-        entered = self._move(sets, watermark)
+            sets, beyond = split_ahead(sets, believed)
+            late, sets = split_at_watermark(sets, before.watermark)
+        highest, watermark = before.highest, before.watermark
+        if watermark is None or (believed is not None and believed >= watermark):
+            highest, watermark = advance_watermark(highest, watermark, believed, self._spec.lateness)
+        entered = self._advance_watermark(sets, watermark)
         events = self._take_events()
         version = uuid.uuid4().hex
-        chunks = self._keep(store, sets, watermark, f"{before.batches:09}-{version[:8]}")
-        self.state = CellState(version, before.batches + 1, passed, watermark, chunks, ahead)
-        store.keep(self.state.to_json())
+        chunks = self._write_chunks(store, sets, watermark, f"{before.batches:09}-{version[:8]}")
+        self.state = CellState(version, before.batches + 1, highest, watermark, chunks, ahead)
+        store.write_state(self.state.to_json())
         is_home = self._grid.is_home(self._number)
         figures = {
             "cell": self._number,
             "watermark": watermark,
-            "highest": passed,
+            "highest": highest,
             "sets": entered if is_home else 0,
             **self._figures(),
         }
         late, beyond = (self._reported(rows) for rows in (late, beyond))
-        rejected = rejected_rows(self._parameters.shown(ordered(beyond))) if beyond.num_rows else beyond
+        rejected = rejected_rows(self._spec.shown(sort_rows(beyond))) if beyond.num_rows else beyond
         return Report(events, late, rejected, figures)
 
     def _reported(self, rows: pa.Table | None) -> pa.Table:
@@ -189,11 +175,11 @@ class Cell:
     def finish(self) -> Report:
         """The stream has ended: let the rows enter that are held."""
         if self.state.highest is not None:
-            self._move(None, self.state.highest + 1)
+            self._advance_watermark(None, self.state.highest + 1)
         return Report(self._take_events(), pa.table({}), pa.table({}), self._figures())
 
     def _figures(self) -> dict[str, int]:
-        """Sizes. Those of the window are told by one of the cells of each set."""
+        """Sizes. Those of the window are reported by one of the cells of each set."""
         joins = [part.join.stats for part in self._parts]
         is_home = self._grid.is_home(self._number)
         return {
@@ -204,37 +190,49 @@ class Cell:
             "memory_bytes": sum(join.memory_bytes for join in joins),
         }
 
-    def _move(self, sets: pa.Table | None, watermark: int | None) -> int:
+    def _advance_watermark(self, sets: pa.Table | None, watermark: int | None) -> int:
         """Let rows enter up to the watermark and hold the others back. How many have entered."""
-        entered, self._held = split_all([part for part in (self._held, sets) if part is not None], watermark)
+        entered, self._held = split_all_at_watermark([part for part in (self._held, sets) if part is not None], watermark)
         count = int(sum(part.num_rows for part in entered))
-        self._enter(entered, watermark)
+        self._insert_sorted(entered, watermark)
         return count
 
-    def _enter(self, rows: list[pa.Table], watermark: int | None) -> None:
+    def _insert_sorted(self, rows: list[pa.Table], watermark: int | None) -> None:
         """Let sets arrive in order, and time move on to just before the watermark. Takes the rows away."""
         for piece in in_pieces(drained(rows)):
-            in_order = _with_copies(ordered(piece))
-            parts, sides = self._grid.roles(self._number, in_order, self._parameters.two_streams)
+            in_order = _with_copies(sort_rows(piece))
+            parts, sides = self._grid.roles(self._number, in_order, self._spec.join.two_streams)
             for number, part in enumerate(self._parts):
                 mine = pa.array(parts == number)
                 if pc.any(mine).as_py():
-                    part.enter(in_order.filter(mine), sides.filter(mine) if sides is not None else None)
+                    part.insert(in_order.filter(mine), sides.filter(mine) if sides is not None else None)
         for part in self._parts:
             if watermark is not None and part.join.stats.sets:
                 part.join.advance(watermark - 1)
 
-    def _keep(self, store: CellStore, sets: pa.Table | None, watermark: int | None, step: str) -> tuple[Chunk, ...]:
+    def _write_chunks(self, store: CellStore, sets: pa.Table | None, watermark: int | None, step: str) -> tuple[Chunk, ...]:
         """Write the rows of a batch, and delete the chunks that nobody needs any more."""
         before = self.state.chunks
-        expired = expired_at(watermark, self._parameters.window.length)
+        expired = expired_until(watermark, self._spec.join.window.duration)
         if sets is None:
             chunks = tuple(chunk for chunk in before if chunk.latest > expired)
         else:
-            chunks = add_rows(store, before, step, sets, expired)
+            with self._readable_chunks():
+                chunks = add_rows(store, before, step, sets, expired)
         for name in {chunk.name for chunk in before} - {chunk.name for chunk in chunks}:
             store.delete(name)
         return chunks
+
+    @contextmanager
+    def _readable_chunks(self) -> Iterator[None]:
+        """Say whose chunk it is that cannot be read."""
+        try:
+            yield
+        except Damaged as error:
+            raise InvalidFile(
+                f"the state of cell {self._number} is damaged: chunk {error.name}: {error.why}. Restore the checkpoint from a "
+                "copy, or begin with a new one"
+            ) from error
 
     def _take_events(self) -> pa.Table:
         """The changes since the last call, with everything that the merge of the cells must know about them."""
@@ -250,7 +248,7 @@ def _with_copies(rows: pa.Table) -> pa.Table:
     Sets of one id are in one group, so whoever has one of them has them all, and gives them the same numbers.
     """
     places = np.arange(rows.num_rows)
-    first = np.maximum.accumulate(np.where(same_as_before(rows), 0, places))
+    first = np.maximum.accumulate(np.where(same_key_as_before(rows), 0, places))
     return rows.append_column("copy", pa.array(places - first))
 
 
@@ -264,15 +262,15 @@ def _events(part: _Part) -> pa.Table | None:
     if not changes.num_rows:
         return None
     kind, time = changes["kind"].to_numpy(zero_copy_only=False), changes["time"].to_numpy()
-    newer, older = (part.sets(changes[name].to_numpy()) for name in ("newer", "older"))
+    newer, older = (part.sets.take(changes[name].to_numpy()) for name in ("newer", "older"))
     arrives = (kind == "enter") & (newer["time"].to_numpy() == time)
     by = np.where(arrives, changes["newer"].to_numpy(), -1)
     after = np.minimum.accumulate(np.where(arrives, np.arange(len(by)), len(by))[::-1])[::-1]  # the next arrival's place
     outranked = kind == "outranked"
     by[outranked] = by[after[outranked]]
-    steps = part.sets(np.maximum(by, part.first))
+    steps = part.sets.take(np.maximum(by, part.sets.first))
     is_arrival = pa.array(by >= 0)
-    told = _told(part, changes)
+    shares = _shares(part, changes)
     return pa.table(
         {
             "time": changes["time"],
@@ -280,15 +278,15 @@ def _events(part: _Part) -> pa.Table | None:
             "similarity": changes["similarity"],
             "overlap": changes["overlap"],
             "arrival": is_arrival,
-            **{f"by_{name}": pc.if_else(is_arrival, steps[name], pa.scalar(None, steps[name].type)) for name in BY},
+            **{f"by_{name}": pc.if_else(is_arrival, steps[name], pa.scalar(None, steps[name].type)) for name in TIEBREAK},
             **{f"newer_{name}": newer[name] for name in newer.column_names},
             **{f"older_{name}": older[name] for name in older.column_names},
-            **told,
+            **shares,
         }
     )
 
 
-def _told(part: _Part, changes: pa.Table) -> dict[str, pa.Array]:
+def _shares(part: _Part, changes: pa.Table) -> dict[str, pa.Array]:
     """What both sets of a pair share and what only one has, for pairs that are in the top-k now."""
     pairs = zip(*(changes[name].to_pylist() for name in ("newer", "older", "kind")), strict=True)
     entered = {(newer, older): number for number, (newer, older, kind) in enumerate(pairs) if kind == "enter"}
@@ -298,4 +296,4 @@ def _told(part: _Part, changes: pa.Table) -> dict[str, pa.Array]:
             found = part.join.explain(pair)
             rows[entered[pair.arrivals]] = [sorted(found.shared), sorted(found.only_newer), sorted(found.only_older)]
     columns = zip(*rows, strict=True)
-    return {name: pa.array(column, part.token_lists) for name, column in zip(TOLD, columns, strict=True)}
+    return {name: pa.array(column, part.token_lists) for name, column in zip(SHARES, columns, strict=True)}

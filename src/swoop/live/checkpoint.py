@@ -112,8 +112,7 @@ class State:
 
     @classmethod
     def from_json(cls, data: bytes) -> State:
-        found = unseal(data)
-        return cls(**{**found, "counters": Counters(**found["counters"])})
+        return unseal(data, cls)
 
 
 class Checkpoint:
@@ -167,7 +166,7 @@ class Checkpoint:
                 return run
         try:
             known = json.loads(self._folder.read(PARAMETERS).to_pybytes())
-            run, version, before = known["run"], known["version"], known["parameters"]
+            run, version, before = known["run"], int(known["version"]), dict(known["parameters"])
         except (ValueError, KeyError, TypeError) as error:
             raise self._damaged(PARAMETERS, error) from error
         if version > VERSION:
@@ -193,7 +192,7 @@ class Checkpoint:
         left = [f"{name}/" for name in ("states", "chunks", "late", "rejected") if self._folder.inner(name).names()]
         if left or QUERY in self._folder.names():
             raise InvalidFile(
-                f"{PARAMETERS} is gone from the checkpoint {self.path!r}, which has {', '.join(left) or QUERY}: what it was "
+                f"{PARAMETERS} is missing in the checkpoint {self.path!r}, which has {', '.join(left) or QUERY}: what it was "
                 "made with is not known any more. Restore the file from a copy, or begin with a new checkpoint"
             )
         if self._query() or self._spark.inner("offsets").names() or self._spark.inner("commits").names():
@@ -259,10 +258,10 @@ class Checkpoint:
         except (OSError, ValueError, KeyError, TypeError) as error:
             raise self._damaged(f"states/{name}", error) from error
 
-    def read(self, chunks: Sequence[Chunk]) -> Iterator[pa.Table]:
-        """The rows of some chunks, each when it is asked for."""
+    def read(self, chunks: Sequence[Chunk], needed: Sequence[str] = ("time",)) -> Iterator[pa.Table]:
+        """The rows of some chunks, each when it is asked for, with the columns that are needed."""
         try:
-            yield from read_chunks(self._chunks, chunks)
+            yield from read_chunks(self._chunks, chunks, needed)
         except Damaged as error:
             raise self._damaged(f"chunks/{error.name}", error.why) from error
 
@@ -283,7 +282,7 @@ class Checkpoint:
         return state
 
     def collect(self, state: State) -> None:
-        """Delete what a run that goes on from this state does not need.
+        """Delete what a run that resumes from this state does not need.
 
         Later states stay: they tell that their batches were run before, and that results of them may be out.
         """

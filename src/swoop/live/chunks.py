@@ -1,21 +1,34 @@
-"""Rows in chunks: written whole, never changed, merged now and then so that they stay few."""
+"""Rows in chunks: written whole, never changed, merged now and then so that they stay few.
+
+What is read is not believed because its checksum is right: rows and states must have the types and sizes that were written.
+"""
 
 from __future__ import annotations
 
 import json
 import zlib
-from collections.abc import Iterable, Iterator, Sequence
-from dataclasses import asdict, dataclass
-from typing import Any, Protocol
+from collections.abc import Callable, Iterable, Iterator, Sequence
+from dataclasses import asdict, dataclass, is_dataclass
+from types import NoneType
+from typing import Any, Protocol, TypeVar, get_args, get_origin, get_type_hints
 
 import pyarrow as pa
 import pyarrow.compute as pc
 
+from swoop.join.ipc import from_stream
 from swoop.live.pieces import concatenated
+from swoop.times import LATEST
 
 MERGED = 16  # chunks of one level that become one of the next
 LARGEST_MERGE = 1_000_000  # rows
 LARGEST = 64 << 20  # bytes of a chunk before it is compressed; more rows become several
+
+SETS = ("id", "time", "tokens", "stream")
+"""Columns of rows that are sets."""
+
+_MAGIC = 8  # bytes at the beginning of a file, before the stream that it holds
+
+State = TypeVar("State")
 
 
 @dataclass(frozen=True)
@@ -67,28 +80,88 @@ def seal(state: Any) -> str:
     return json.dumps({"state": text, "crc": zlib.crc32(text.encode())}, indent=1)
 
 
-def unseal(text: str | bytes) -> dict[str, Any]:
-    """The fields of what was sealed, its chunks as such."""
+def unseal(text: str | bytes, kind: type[State]) -> State:
+    """The dataclass that was sealed. Raises ValueError, KeyError or TypeError if that is not what it was."""
     outer = json.loads(text)
     if zlib.crc32(outer["state"].encode()) != outer["crc"]:
         raise ValueError("the checksum does not match")
-    found: dict[str, Any] = json.loads(outer["state"])
-    return {**found, "chunks": tuple(Chunk(**chunk) for chunk in found["chunks"])}
+    state: State = _made(kind, json.loads(outer["state"]))
+    for name in ("highest", "watermark", "ended_at", "reached"):
+        ticks = getattr(state, name, None)
+        if ticks is not None and abs(ticks) >= 2 * LATEST:
+            raise ValueError(f"{name} is {ticks}, which is out of range")
+    return state
 
 
-def read_chunks(store: Store, chunks: Iterable[Chunk]) -> Iterator[pa.Table]:
-    """The rows of some chunks, each when it is asked for."""
+def _made(kind: Any, value: Any) -> Any:
+    """A value of some type, from what JSON has of it."""
+    parts, origin = get_args(kind), get_origin(kind)
+    if is_dataclass(kind) and isinstance(value, dict):
+        types = get_type_hints(kind)
+        return kind(**{name: _made(types[name], part) for name, part in value.items()})  # type: ignore[operator]
+    if origin is tuple and isinstance(value, list):
+        return tuple(_made(parts[0], part) for part in value)
+    if origin is dict and isinstance(value, dict):
+        return {name: _made(parts[1], part) for name, part in value.items()}
+    if NoneType in parts:
+        return None if value is None else _made(parts[0], value)
+    if type(value) is kind or (kind is float and type(value) is int):
+        return value
+    raise TypeError(f"{value!r:.60} is there instead of {getattr(kind, '__name__', kind)}")
+
+
+def read_chunks(store: Store, chunks: Iterable[Chunk], needed: Sequence[str] = ("time",)) -> Iterator[pa.Table]:
+    """The rows of some chunks, each when it is asked for, with the columns that are needed and perhaps others."""
     for chunk in chunks:
         try:
             data = store.read(chunk.name)
             if zlib.crc32(data) != chunk.crc:
                 raise ValueError("the checksum does not match")
-            rows = from_bytes(data)
+            rows = from_stream(pa.py_buffer(data)[_MAGIC:], compressed=True)
+            _check_rows(rows, chunk, needed)
         except (OSError, ValueError, KeyError, pa.ArrowException) as error:
             raise Damaged(chunk.name, error) from error
         del data
         yield rows
         del rows
+
+
+def _is_text(kind: pa.DataType) -> bool:
+    return kind in (pa.string(), pa.large_string())
+
+
+def _is_key(kind: pa.DataType) -> bool:
+    return bool(pa.types.is_integer(kind)) or kind in (pa.string(), pa.large_string(), pa.binary(), pa.large_binary())
+
+
+def _is_set(kind: pa.DataType) -> bool:
+    is_list: bool = pa.types.is_list(kind) or pa.types.is_large_list(kind)
+    return is_list and _is_key(kind.value_type)
+
+
+_TYPES: dict[str, Callable[[pa.DataType], bool]] = {
+    "id": _is_key,
+    "time": pa.types.is_int64,
+    "tokens": _is_set,
+    "stream": _is_text,
+    "group": pa.types.is_integer,
+    "size": pa.types.is_integer,
+}
+
+
+def _check_rows(rows: pa.Table, chunk: Chunk, needed: Sequence[str]) -> None:
+    """Raise ValueError unless these can be the rows of the chunk: so many, with these columns, none of which may be null."""
+    if rows.num_rows != chunk.rows:
+        raise ValueError(f"there are {rows.num_rows} rows instead of {chunk.rows}")
+    for name in needed:
+        if rows.column_names.count(name) != 1 or not _TYPES[name](rows[name].type):
+            raise ValueError(f"there is no column {name!r} as it should be, but {', '.join(map(str, rows.schema))}")
+        column = rows[name]
+        if column.null_count or (name == "tokens" and pc.list_flatten(column).null_count):
+            raise ValueError(f"column {name!r} has nulls")
+    first, last = pc.min_max(rows["time"]).as_py().values()
+    if last != chunk.latest or (last is not None and not -LATEST < first <= last < LATEST):
+        raise ValueError(f"times are from {first} to {last}, and the last should be {chunk.latest}")
 
 
 def write_chunk(store: Store, name: str, level: int, rows: pa.Table) -> Chunk:

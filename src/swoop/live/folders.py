@@ -74,15 +74,15 @@ class ResultFolder:
             steps = [OF_BATCH.fullmatch(name) for name in others]
             if others and not all(step and int(step[1][:12]) <= batch for step in steps):
                 raise InvalidArgument(
-                    f"the folder {self.path!r} for {mine.holds} has files of somebody else, such as {others[0]!r}; nothing is "
-                    "started. Use a new folder, or move what is in it away"
+                    f"the folder {self.path!r} for {mine.holds} contains foreign files, such as {others[0]!r}; nothing is "
+                    "started. Use a new folder, or move its contents away"
                 )
             if others:
                 log.info("the files of the folder %s, written by an earlier release, are those of this stream", self.path)
             return None
         if found.run != mine.run:
             whose = f"the checkpoint {found.checkpoint!r}" if found.checkpoint else "a temporary checkpoint"
-            way = "go on with that checkpoint, " if found.checkpoint else ""
+            way = "resume with that checkpoint, " if found.checkpoint else ""
             raise InvalidArgument(
                 f"the folder {self.path!r} for {mine.holds} belongs to another stream: it holds the {found.holds} of the one "
                 f"with {whose}. Nothing is started, and its files stay as they are. Use a new folder, {way}or delete this "
@@ -114,7 +114,7 @@ class ResultFolder:
             self._folder.delete(MANIFEST)
 
     def _load(self, found: Manifest) -> None:
-        """Go on from what is there. Whoever died after it had written a final file has not said so."""
+        """Resume from what is there. Whoever died after it had written a final file has not said so."""
         self._manifest = found
         last = self._last()
         if last > found.final:
@@ -201,7 +201,7 @@ class ResultFolder:
             found = FINAL.fullmatch(name)
             written = float(found[3]) if found else created if OF_BATCH.fullmatch(name) else now
             if now - written > self._settings.retention:
-                log.info("deletes %s/%s, which is older than its retention", self.path, name)
+                log.info("deleting %s/%s, which is older than its retention", self.path, name)
                 self._guard()
                 self._folder.delete(name)
 

@@ -49,7 +49,7 @@ class Grid:
         return rows.filter(pc.or_(pc.equal(rows["group"], x), pc.equal(rows["group"], y)))
 
     def is_home(self, cell: int) -> bool:
-        """Whether this is a cell of one group only. Each set goes to one such cell, which reports what is said once."""
+        """Whether this is a cell of one group only. Each set goes to one such cell, which reports what is reported once."""
         x, y = self.cells[cell]
         return x == y
 

@@ -16,7 +16,7 @@ from swoop.errors import InvalidArgument, InvalidFile
 from swoop.live.files import Folder
 
 NAME = "owner.json"
-BEAT = 5.0  # seconds between two signs of life
+BEAT = 5.0  # seconds between two heartbeats
 PATIENCE = 3 * BEAT  # after so many seconds without one, a driver on another machine is taken for dead
 FRESH = 0.2 * BEAT  # for so many seconds a look at the lease counts; nobody can take it over so quickly
 
@@ -46,13 +46,13 @@ class Lease:
             )
         _mine.add(self._lease)  # before others of this process can see it
         if before is None:
-            if not folder.create(NAME, self._sign_of_life()):
+            if not folder.create(NAME, self._heartbeat()):
                 _mine.discard(self._lease)
                 raise InvalidArgument(
                     f"the checkpoint {folder.path!r} is being taken by another driver; use another checkpoint"
                 )
         else:
-            log.warning("takes over the checkpoint %s from %s, which is gone", folder.path, _who(before))
+            log.warning("taking over the checkpoint %s from a dead owner, %s", folder.path, _who(before))
             self._beat()
         self._keeper = threading.Thread(target=self._keep, name="swoop lease", daemon=True)
         self._keeper.start()
@@ -72,7 +72,7 @@ class Lease:
 
     def release(self) -> None:
         self._over.set()
-        self._keeper.join()  # a sign of life that is being written would come after the end
+        self._keeper.join()  # a heartbeat that is being written would come after the end
         _mine.discard(self._lease)
         found = self._read()
         if found is not None and found.get("lease") == self._lease:
@@ -97,14 +97,14 @@ class Lease:
             time.sleep(pause)
         return self._read()
 
-    def _sign_of_life(self) -> bytes:
+    def _heartbeat(self) -> bytes:
         return json.dumps({**self._owner, "beat": time.time()}).encode()
 
     def _beat(self) -> None:
-        self._folder.write(NAME, self._sign_of_life())
+        self._folder.write(NAME, self._heartbeat())
 
     def _keep(self) -> None:
-        """Give signs of life, as long as nobody has taken over."""
+        """Write heartbeats, as long as nobody has taken over."""
         while not self._over.wait(BEAT):
             try:
                 found = self._holder()
@@ -118,14 +118,14 @@ class Lease:
                     return
                 self._beat()
             except Exception as error:  # a full disk, say; the next beat may do better
-                log.warning("the heartbeat has failed: no sign of life could be written to %s: %s", self._folder.path, error)
+                log.warning("the heartbeat failed: nothing could be written to %s: %s", self._folder.path, error)
 
     def _lives(self, found: dict[str, Any]) -> bool:
         if found.get("machine") == _machine():
             if found.get("pid") == os.getpid():
                 return found.get("lease") in _mine
             return found.get("started") is not None and _started(found["pid"]) == found["started"]
-        log.warning("looks for %.0f s whether %s still uses the checkpoint %s", PATIENCE, _who(found), self._folder.path)
+        log.warning("waiting %.0f s to see whether %s still uses the checkpoint %s", PATIENCE, _who(found), self._folder.path)
         until = time.monotonic() + PATIENCE
         while time.monotonic() < until:
             time.sleep(BEAT / 5)

@@ -11,7 +11,7 @@ from typing import Any
 
 from swoop.errors import InvalidArgument, InvalidFile, InvalidType
 from swoop.live.files import Folder
-from swoop.times import find_lateness, find_window
+from swoop.times import find_lateness, find_window, in_seconds
 
 FORMAT, VERSION = "swoop results", 1
 MANIFEST, OPEN = "_swoop.json", "_open"
@@ -106,7 +106,7 @@ def folder(
     Parameters
     ----------
     path
-        The folder. It must be new, empty, or that of this very output when the stream goes on.
+        The folder. It must be new, empty, or that of this very output when the stream is resumed.
     target_size
         When the results that have come since the last final file have this size, they become one.
     final_after
@@ -124,7 +124,7 @@ def folder(
     2592000.0
     """
     if not isinstance(path, str | os.PathLike):
-        raise InvalidType(f"a folder for results is a path, not {path!r}")
+        raise InvalidType(f"a folder for results must be a path, not {path!r}")
     waits, kept = _seconds(final_after, "final_after"), _seconds(retention, "retention")
     return FolderSettings(os.fspath(path), find_size(target_size), waits, kept)
 
@@ -134,7 +134,7 @@ def _seconds(given: Any, what: str) -> float | None:
         return None
     if not isinstance(given, str | dt.timedelta):
         raise InvalidType(f"{what} must be a duration such as '10 minutes', not {given!r}")
-    return find_lateness(given, find_window("1 s"), what) / 1e6
+    return in_seconds(find_lateness(given, find_window("1 s"), what))
 
 
 def find_size(given: int | str) -> int:
@@ -146,12 +146,12 @@ def find_size(given: int | str) -> int:
     found = _SIZE.fullmatch(str(given).strip()) if isinstance(given, int | str) else None
     size = int(float(found[1]) * 1024 ** " kmgt".index(found[2].lower() or " ")) if found else 0
     if size <= 0:
-        raise InvalidArgument(f"cannot read the size {given!r}; write for example '128 MB' or a number of bytes")
+        raise InvalidArgument(f"cannot parse the size {given!r}; write for example '128 MB' or a number of bytes")
     return size
 
 
 def result_files(path: str | os.PathLike[str]) -> list[str]:
-    """The files that hold all results of an output folder as of now, each row once.
+    """The files that hold all current results of an output folder, each row once.
 
     Listing the folder gives the final files only. These are also those that the stream has written since, so that nothing is
     missing; they can be read for ten minutes at least, whatever the stream does meanwhile.

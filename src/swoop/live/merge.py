@@ -2,7 +2,7 @@
 
 Cells report the changes of their own top-k. These are put in the order of the steps in which they happened, a step being an
 arrival or a moment at which pairs expire; after each step the first k of all are the top-k of the whole. A pair that is among
-the k best of all is among the k best of its cell, so none is missing. Nothing here knows Spark.
+the k best of all is among the k best of its cell, so none is missing.
 """
 
 from __future__ import annotations
@@ -15,12 +15,12 @@ import pyarrow as pa
 
 from swoop.errors import InternalError
 from swoop.join.feed import id_column, make_skyband, time_column
-from swoop.live.cell import BY, TOLD
-from swoop.results import Change, Changes, Explanation, Kind, Pair, Step, TopK
+from swoop.live.cell import SHARES, TIEBREAK
+from swoop.results import Change, Changes, Explanation, Kind, Pair, SkybandStep, TopK
 from swoop.similarity import Similarity
 from swoop.times import Clock
 
-WHO = ("time", *BY)  # what orders sets, and tells them apart
+SET_KEY = ("time", *TIEBREAK)  # what orders sets, and tells them apart
 
 
 class _Entry:
@@ -38,21 +38,21 @@ def _by_order(entry: _Entry) -> tuple[Any, ...]:
 
 def _step(row: dict[str, Any]) -> tuple[Any, ...]:
     """Which step a change belongs to. At a time, pairs expire first, then sets arrive."""
-    return row["time"], row["arrival"], *(row[f"by_{name}"] for name in BY)
+    return row["time"], row["arrival"], *(row[f"by_{name}"] for name in TIEBREAK)
 
 
 class Merge:
     """The union of the cells' top-k, of which the first k are the top-k of all."""
 
-    def __init__(self, k: int, similarity: Similarity, clock: Clock, two_streams: bool, kept: pa.Table | None = None) -> None:
+    def __init__(self, k: int, similarity: Similarity, clock: Clock, two_streams: bool, union: pa.Table | None = None) -> None:
         self._k, self._similarity, self._clock, self._two_streams = k, similarity, clock, two_streams
-        self._schema = kept.schema if kept is not None else pa.schema([])
-        self._entries = [_Entry(self._order(row), row) for row in (kept.to_pylist() if kept is not None else ())]
+        self._schema = union.schema if union is not None else pa.schema([])
+        self._entries = [_Entry(self._order(row), row) for row in (union.to_pylist() if union is not None else ())]
         self._entries.sort(key=_by_order)
         for entry in self._entries[:k]:
             entry.is_top = True
 
-    def kept(self) -> pa.Table:
+    def union(self) -> pa.Table:
         """All that is needed to make it anew."""
         return pa.Table.from_pylist([entry.row for entry in self._entries], self._schema)
 
@@ -65,10 +65,10 @@ class Merge:
         if events.num_rows:
             self._schema = pa.unify_schemas([self._schema, events.schema], promote_options="permissive")
             for step, rows in groupby(sorted(events.to_pylist(), key=_step), _step):
-                found += self._take(step[0], step[1], list(rows))
+                found += self._apply_step(step[0], step[1], list(rows))
         return self._changes(found)
 
-    def _take(self, time: int, is_arrival: bool, rows: list[dict[str, Any]]) -> list[tuple[int, Kind, _Entry]]:
+    def _apply_step(self, time: int, is_arrival: bool, rows: list[dict[str, Any]]) -> list[tuple[int, Kind, _Entry]]:
         """The changes of one step."""
         gone, new = [], []
         for row in rows:
@@ -77,7 +77,7 @@ class Merge:
             enters = row["kind"] == "enter"
             if enters == (place < len(self._entries) and self._entries[place].order == order):
                 raise InternalError(
-                    f"a cell says at time {time} that the pair of {row['newer_id']!r} and {row['older_id']!r} "
+                    f"a cell reports at time {time} that the pair of {row['newer_id']!r} and {row['older_id']!r} "
                     + ("enters its top-k, where it is already" if enters else "leaves its top-k, where it is not")
                 )
             if enters:
@@ -98,7 +98,7 @@ class Merge:
     def _order(self, row: dict[str, Any]) -> tuple[Any, ...]:
         """Similarity and end time descending, then newer and older ascending."""
         exact = self._similarity.rank(row["newer_size"], row["older_size"], row["overlap"])
-        newer, older = (tuple(row[f"{which}_{name}"] for name in WHO) for which in ("newer", "older"))
+        newer, older = (tuple(row[f"{which}_{name}"] for name in SET_KEY) for which in ("newer", "older"))
         return -row["similarity"], -exact, -row["older_time"], newer, older
 
     # results
@@ -108,15 +108,15 @@ class Merge:
         top = [entry.row for entry in self._entries[: self._k]]
         return TopK(len(top), lambda index: self._pair(top[index]), lambda: self._columns(top))
 
-    def skyband(self) -> list[Step]:
+    def skyband(self) -> list[SkybandStep]:
         """How similar a new pair must be to matter, as far as the pairs of the cells' top-k tell."""
-        pairs = ((row["older_time"] + self._clock.window.length, row["similarity"]) for row in (e.row for e in self._entries))
+        pairs = ((row["older_time"] + self._clock.window.duration, row["similarity"]) for row in (e.row for e in self._entries))
         return make_skyband(pairs, None, 0, self._k, self._clock)
 
     def explain(self, pair: Pair) -> Explanation | None:
         """What the sets of a pair share and what only one of them has, if it is in the top-k of its cell."""
         row = self._row(pair)
-        return None if row is None else Explanation(pair, *(frozenset(row[name] or ()) for name in TOLD))
+        return None if row is None else Explanation(pair, *(frozenset(row[name] or ()) for name in SHARES))
 
     def texts(self, pair: Pair) -> tuple[str | None, str | None]:
         row = self._row(pair) or {}
@@ -140,7 +140,7 @@ class Merge:
         return Changes(len(found), make, columns)
 
     def _pair(self, row: dict[str, Any]) -> Pair:
-        start, end = row["newer_time"], row["older_time"] + self._clock.window.length
+        start, end = row["newer_time"], row["older_time"] + self._clock.window.duration
         return Pair(
             row["similarity"],
             row["newer_id"],
@@ -152,7 +152,7 @@ class Merge:
         )
 
     def _columns(self, rows: list[dict[str, Any]]) -> dict[str, Any]:
-        length = self._clock.window.length
+        length = self._clock.window.duration
         return {
             "similarity": pa.array([row["similarity"] for row in rows], pa.float64()),
             "newer": id_column([row["newer_id"] for row in rows]),

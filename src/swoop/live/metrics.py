@@ -9,7 +9,7 @@ from typing import Any
 from prometheus_client import CollectorRegistry, generate_latest, start_http_server
 from prometheus_client.core import CounterMetricFamily, GaugeMetricFamily, Metric
 
-from swoop.live.base import StreamStats
+from swoop.live.live_stream import StreamStats
 
 _COUNTERS = {
     "rows": "Rows of all batches.",

@@ -25,7 +25,7 @@ from swoop.results import Changes
 Callback = Callable[[Any, int], object]
 Results: TypeAlias = "Changes | pa.Table"
 
-LIMIT = 1_000_000  # results in memory that nobody has asked for
+LIMIT = 1_000_000  # unread results in memory
 
 log = logging.getLogger("swoop.spark")
 
@@ -87,7 +87,7 @@ class CallbackOutput:
 
 
 class MemoryOutput:
-    """What was given since somebody asked. The oldest is forgotten when there is too much of it."""
+    """Results that were not read yet. The oldest are dropped when there are too many."""
 
     def __init__(self, limit: int = LIMIT) -> None:
         self._parts: deque[Results] = deque()
@@ -97,9 +97,9 @@ class MemoryOutput:
         self._parts.append(results)
         self._size += len(results)
         while self._size > self._limit and len(self._parts) > 1:
-            forgotten = len(self._parts.popleft())
-            self._size -= forgotten
-            log.warning("%d changes that nobody asked for were forgotten; ask more often, or use another output", forgotten)
+            dropped = len(self._parts.popleft())
+            self._size -= dropped
+            log.warning("dropped %d unread changes; read them more often, or use another output", dropped)
 
     def take(self) -> list[Results]:
         """Everything since the last call."""

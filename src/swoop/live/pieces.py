@@ -100,24 +100,3 @@ def drained(tables: list[pa.Table]) -> Iterator[pa.Table]:
     tables.reverse()
     while tables:
         yield tables.pop()
-
-
-def split(rows: pa.Table, watermark: int | None) -> tuple[pa.Table, pa.Table]:
-    """The rows before a watermark, and the others."""
-    none = rows.schema.empty_table()  # a slice of no rows would hold on to all of them
-    if watermark is None:
-        return none, rows
-    before = pc.less(rows["time"], watermark)
-    if pc.all(before).as_py():
-        return rows, none
-    return rows.filter(before), rows.filter(pc.invert(before))
-
-
-def split_all(tables: Iterable[pa.Table], watermark: int | None) -> tuple[list[pa.Table], Any]:
-    """The rows of several tables before a watermark, in tables, and the others in one; None if there is no table."""
-    before: list[pa.Table] = []
-    after: list[pa.Table] = []
-    for table in tables:
-        for found, parts in zip(split(table, watermark), (before, after), strict=True):
-            parts.append(found)
-    return before, concatenated(after)

@@ -1,4 +1,4 @@
-"""What it would cost to run Static only once per batch of sets: windows with a wrong top-k (section 7.2)."""
+"""The cost of running Static only once per batch of sets: windows with a wrong top-k (section 7.2)."""
 
 from __future__ import annotations
 
@@ -7,8 +7,8 @@ from dataclasses import dataclass
 from typing import Any
 
 import swoop
+from swoop.paper.data_sets import DataSet
 from swoop.paper.experiments import duration
-from swoop.paper.streams import Stream
 
 BATCH, WINDOW, K = 100, 1000, 10
 
@@ -19,7 +19,7 @@ class Batches:
     than one pair.
     """
 
-    stream: str
+    data_set: str
     source: str
     sets: int
     wrong: float
@@ -27,12 +27,12 @@ class Batches:
 
     @property
     def case(self) -> Hashable:
-        return self.stream, self.source, self.sets
+        return self.data_set, self.source, self.sets
 
 
-def batches(stream: Stream, source: str, sets: int) -> Batches:
+def batches(data_set: DataSet, source: str, sets: int) -> Batches:
     """Compare the exact top-k after each arrival with that after the last batch."""
-    part = stream.first(min(len(stream), 20 * WINDOW))
+    part = data_set.first(min(len(data_set), 20 * WINDOW))
     join = swoop.TopKJoin(k=K, window=duration(part, WINDOW))
     shown: set[tuple[Any, Any]] = set()
     looked = wrong = far = 0
@@ -46,4 +46,4 @@ def batches(stream: Stream, source: str, sets: int) -> Batches:
         looked += 1
         wrong += shown != exact
         far += len(exact - shown) > 1
-    return Batches(stream.name, source, sets, wrong / max(looked, 1), far / max(wrong, 1))
+    return Batches(data_set.name, source, sets, wrong / max(looked, 1), far / max(wrong, 1))

@@ -1,4 +1,4 @@
-"""What the paper says about its experiments, and whether it was seen here."""
+"""What the paper says about its experiments, and whether it holds here."""
 
 from __future__ import annotations
 
@@ -8,17 +8,17 @@ from itertools import pairwise
 from math import log10
 
 from swoop.paper.batches import Batches
-from swoop.paper.experiments import STREAMS, Result
+from swoop.paper.experiments import DATA_SETS, Result
 from swoop.paper.latency import Latency
 from swoop.paper.profiles import Bursts
 
 PAPER = "swoop-minimal"  # the paper's own algorithm
 OTHERS = ("scase", "static", "base")
-Verdict = tuple[bool | None, str]  # whether it holds (None: nothing to look at), and what was seen
+Verdict = tuple[bool | None, str]  # whether it holds (None: not measured), and what was measured
 
 
 class Seen:
-    """Results by what was run."""
+    """Results, by run."""
 
     def __init__(
         self,
@@ -33,46 +33,46 @@ class Seen:
         self.batches = batches
         self.latencies = latencies
 
-    def of(self, algorithm: str, stream: str | None = None, k: int | None = None, window: int | None = None) -> list[Result]:
-        """Results of an algorithm, by stream, window, k."""
+    def of(self, algorithm: str, data_set: str | None = None, k: int | None = None, window: int | None = None) -> list[Result]:
+        """Results of an algorithm, by data set, window and k."""
         found = [
             r
             for r in self._results
-            if r.algorithm == algorithm and stream in (None, r.stream) and k in (None, r.k) and window in (None, r.window)
+            if r.algorithm == algorithm and data_set in (None, r.data_set) and k in (None, r.k) and window in (None, r.window)
         ]
-        return sorted(found, key=lambda r: (STREAMS.index(r.stream), r.window, r.k))
+        return sorted(found, key=lambda r: (DATA_SETS.index(r.data_set), r.window, r.k))
 
     def like(self, r: Result, algorithm: str) -> Result | None:
-        """The result of another algorithm on the same stream with the same parameters."""
-        return self._by_case.get((r.stream, r.source, r.sets, r.window, r.k, algorithm))
+        """The result of another algorithm on the same data set with the same parameters."""
+        return self._by_case.get((r.data_set, r.source, r.sets, r.window, r.k, algorithm))
 
-    def pairs(self, one: str, other: str, stream: str | None = None, k: int | None = 10) -> list[tuple[Result, Result]]:
+    def pairs(self, one: str, other: str, data_set: str | None = None, k: int | None = 10) -> list[tuple[Result, Result]]:
         """Results of two algorithms in the same case."""
-        return [(r, o) for r in self.of(one, stream, k) if (o := self.like(r, other)) is not None]
+        return [(r, o) for r in self.of(one, data_set, k) if (o := self.like(r, other)) is not None]
 
-    def ratios(self, one: str, other: str, stream: str | None = None, k: int | None = 10) -> list[float]:
-        """How many times faster an algorithm is than another one."""
-        return [r.rate / o.rate for r, o in self.pairs(one, other, stream, k)]
+    def ratios(self, one: str, other: str, data_set: str | None = None, k: int | None = 10) -> list[float]:
+        """How many times faster one algorithm is than another."""
+        return [r.rate / o.rate for r, o in self.pairs(one, other, data_set, k)]
 
     def by_k(self, algorithm: str) -> list[Result]:
         """Results of the experiment that varies k."""
         return self.of(algorithm, "flickr", window=1000)
 
     def steps(self, algorithm: str) -> list[float]:
-        """By how much the rate falls per factor of ten in the window at k = 10, where windows are in sets and were full."""
+        """The factors by which the rate falls with ten times the window at k = 10, where windows are in sets and were full."""
         found = []
-        for stream in STREAMS:
-            runs = [r for r in self.of(algorithm, stream, 10) if r.has_filled_windows]
-            for small, large in pairwise(runs if stream != "dblp" else []):
+        for data_set in DATA_SETS:
+            runs = [r for r in self.of(algorithm, data_set, 10) if r.has_filled_windows]
+            for small, large in pairwise(runs if data_set != "dblp" else []):
                 found.append((small.rate / large.rate) ** (1 / log10(large.window / small.window)))
         return found
 
 
 @dataclass(frozen=True)
 class Claim:
-    """A sentence of the paper, a way to look at it here, and the reason where it is not seen."""
+    """A statement of the paper, a check of it, and the reason if it does not hold here."""
 
-    figure: str
+    chart: str
     says: str
     look: Callable[[Seen], Verdict]
     why: str = ""
@@ -102,11 +102,11 @@ def _small_windows(seen: Seen) -> Verdict:
     ), f"at windows of 100, {_span([100 * s for s in shares], '%')} of SWOOP's rate"
 
 
-def _flat(algorithm: str, k: int, streams: tuple[str, ...], least: int) -> Callable[[Seen], Verdict]:
+def _flat(algorithm: str, k: int, data_sets: tuple[str, ...], least: int) -> Callable[[Seen], Verdict]:
     def look(seen: Seen) -> Verdict:
         falls = []
-        for stream in streams:
-            rates = [r.rate for r in seen.of(algorithm, stream, k) if r.window >= least or stream == "dblp"]
+        for data_set in data_sets:
+            rates = [r.rate for r in seen.of(algorithm, data_set, k) if r.window >= least or data_set == "dblp"]
             if len(rates) > 1:
                 falls.append(rates[0] / min(rates[1:]))
         return (max(falls) < 2 if falls else None), f"it falls by a factor of {_span(falls, '').strip()}"
@@ -254,7 +254,7 @@ def _order_on_dblp(seen: Seen) -> Verdict:
 
 
 def _order_elsewhere(seen: Seen) -> Verdict:
-    ratios = [r for stream in ("tweet", "flickr", "enron") for r in seen.ratios(PAPER, "swoop-noopt", stream)]
+    ratios = [r for data_set in ("tweet", "flickr", "enron") for r in seen.ratios(PAPER, "swoop-noopt", data_set)]
     return (max(ratios) < 1.5 if ratios else None), f"SWOOP is {_span(ratios)} as fast"
 
 
@@ -282,17 +282,17 @@ def _base_stock(seen: Seen) -> Verdict:
     )
 
 
-# why something is not seen
+# why something does not hold
 
-SHORT = "Bounds depend on how many near copies a window holds, and generated streams differ from the paper's in that."
-ENGINE = "SCase profits from the engine here: its sets are in flat arrays, too, and are compared through marked tokens."
-BURSTS = "The factor grows with the lists, which are as long as the bursts, and those of a short stream are short."
-SETTLING = "Swoop merges candidates into its stock many at a time; until then its bound is a little lower than it could be."
-EARLY = "Short streams: before the vocabulary has settled, the first appearance of a token says little about its frequency."
-LIMIT = "With a few seconds per run, most slow runs are stopped before windows are full; --full gives them an hour."
-PAUSES = "The longest latencies are those behind single insertions, and a pause of the machine or of Python can be as long."
-STOCK = "The stock depends on how similar the best pairs are, and those of the generated stream are not FLICKR's."
-CHANGES = "How often the top-k changes depends on how many near copies arrive, and those are not ENRON's."
+SHORT = "Bounds depend on the number of near-duplicates in a window, and there generated data sets differ from the paper's."
+ENGINE = "SCase benefits from the engine here: its sets are in flat arrays, too, and are compared through marked tokens."
+BURSTS = "The factor grows with the lists, which are as long as the bursts, and those of a small data set are short."
+SETTLING = "Swoop merges candidates into its stock in batches; until then its bound is slightly lower than possible."
+EARLY = "Small data sets: before the vocabulary is warm, the first appearance of a token says little about its frequency."
+LIMIT = "With a few seconds per run, most slow runs are stopped before the windows are full; --full gives them an hour."
+PAUSES = "The longest latencies follow single slow insertions, and a pause of the machine or of Python can be as long."
+STOCK = "The stock depends on how similar the best pairs are, and those of the generated data set are not FLICKR's."
+CHANGES = "How often the top-k changes depends on the number of near-duplicates, which is not ENRON's."
 
 CLAIMS = (
     Claim("set-rate", "For a small window size close to k, even Base performs well.", _small_windows, SHORT),
@@ -325,8 +325,8 @@ CLAIMS = (
     Claim("token-order", "On TWEET, FLICKR and ENRON there is almost no difference.", _order_elsewhere, EARLY),
     Claim("token-order", "On DBLP, SWOOP is 36 to 83 times faster than without the order of lists.", _order_on_dblp, BURSTS),
     Claim("dblp", "The window of a day holds between 0 and 338,199 of 5.5 million sets.", _windows_of_a_day),
-    Claim("dblp", "Two tokens first come at positions 2,018 and 9,764, are then in 10 % to 50 % of the sets, and in the spikes "
-          "in almost all.", _late_tokens),
+    Claim("dblp", "Two tokens first appear at positions 2,018 and 9,764, are then in 10 % to 50 % of the sets, and in "
+          "almost all in the spikes.", _late_tokens),
     Claim("latency", "Latencies are small: at most 0.25 s.", _small_latency, PAUSES),
     Claim("latency", "The longest latency is lower for larger windows.", _lower_for_large, PAUSES),
     Claim("stock", "The stock of Base grows fast with the window.", _base_stock, LIMIT),

@@ -1,21 +1,22 @@
-"""The paper's evaluation by one command: runs, figures, and what the paper says beside each of them."""
+"""The paper's evaluation by one command: runs, charts, and beside each of them what the paper says."""
 
 from __future__ import annotations
 
-import platform
 from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass, replace
 from pathlib import Path
 
-from swoop.paper import alternatives, batches, latency, profiles, report
+from swoop.paper import batches, latency, profiles, report
 from swoop.paper.claims import CLAIMS, OTHERS, PAPER, Seen
-from swoop.paper.experiments import FULL, GENERATED, RUNS, STREAMS, Result, Run, Scale, Streams, perform
-from swoop.paper.kept import Kept, digest_of, version
-from swoop.paper.report import Heading, Part, Picture, Table, Text
-from swoop.paper.streams import SHAPES
+from swoop.paper.data_sets import SHAPES
+from swoop.paper.experiments import DATA_SETS, FULL, GENERATED, RUNS, DataSets, Result, Run, Scale, perform
+from swoop.paper.measure import machine
+from swoop.paper.other_tools import experiment as other_tools
+from swoop.paper.report import Chart, Heading, Part, Table, Text
+from swoop.paper.result_store import ResultStore, digest_of, version
 
-EXPERIMENTS = (*RUNS, "dblp", "batches", "latency", "streams", "alternatives")
-Say = Callable[[str], None]
+EXPERIMENTS = (*RUNS, "dblp", "batches", "latency", "data-sets", "other-tools")
+Info = Callable[[str], None]
 
 TITLES = {
     "set-rate": "Set rate against the window, k = 10",
@@ -29,83 +30,86 @@ TITLES = {
     "stock": "Largest stock",
 }
 ABOUT = {
-    "set-rate": "Sets per second of CPU time. A triangle is a run that was stopped at its limit of time: its rate up to there, "
-    "mostly of windows that were not yet full, so too good. DBLP arrives in bursts; as in the paper, its windows are days.",
+    "set-rate": "Sets per second of CPU time. A triangle is a run that was stopped at its time limit: its rate up to there is "
+    "mostly that of windows that were not yet full, so it is too high. "
+    "DBLP arrives in bursts; as in the paper, its windows are days.",
     "pre-candidates": "Pre-candidates are the pairs that an algorithm looks at, candidates those that it sends to its stock.",
     "token-order": "SWOOP visits the shortest list first; SWOOP-noopt visits lists in the order in which tokens appeared.",
-    "dblp": "Most sets of the spikes are home pages, with a name and the two tokens that all home pages have.",
-    "latency": "TWEET, k = 10. Sets are inserted one by one from Python, and arrive at 80 % of the rate that this sustains. "
-    "The latency is the time from the arrival of a set to the result, waiting included.",
-    "stock": "Pairs in the stock, looked at now and then during a run. The dotted line is k times the window, the worst case.",
+    "dblp": "Most sets in the spikes are home pages, with a name and the two tokens that all home pages have.",
+    "latency": "TWEET, k = 10. Sets are inserted one by one from Python and arrive at 80 % of the sustainable rate. "
+    "The latency is the time from the arrival of a set to the result, including waiting.",
+    "stock": "Pairs in the stock, sampled during a run. The dotted line is k times the window, the worst case.",
 }
 
 
 @dataclass
-class Store:
-    """All that is kept in the folder of an evaluation."""
+class Stores:
+    """All results in the folder of an evaluation."""
 
     folder: Path
 
     def __post_init__(self) -> None:
         self.folder.mkdir(parents=True, exist_ok=True)
-        self.results = Kept(self.folder / "results.parquet", Result)
-        self.profiles = Kept(self.folder / "streams.parquet", profiles.Profile, digest_of("bench/streams.py"))
-        self.bursts = Kept(self.folder / "bursts.parquet", profiles.Bursts)
-        self.batches = Kept(self.folder / "batches.parquet", batches.Batches)
-        self.latencies = Kept(self.folder / "latency.parquet", latency.Latency)
-        self.alternatives = Kept(self.folder / "alternatives.parquet", alternatives.Alternative)
+        self.results = ResultStore(self.folder / "results.parquet", Result)
+        self.profiles = ResultStore(self.folder / "data-sets.parquet", profiles.Profile, digest_of("paper/data_sets.py"))
+        self.bursts = ResultStore(self.folder / "bursts.parquet", profiles.Bursts)
+        self.batches = ResultStore(self.folder / "batches.parquet", batches.Batches)
+        self.latencies = ResultStore(self.folder / "latency.parquet", latency.Latency)
+        self.other_tools = ResultStore(self.folder / "other-tools.parquet", other_tools.ToolMeasurement)
 
 
 def evaluate(
-    folder: Path, names: list[str], scale: Scale, say: Say, real: Mapping[str, Path] | None = None, docs: Path | None = None
+    folder: Path, names: list[str], scale: Scale, info: Info, real: Mapping[str, Path] | None = None, docs: Path | None = None
 ) -> Path:
-    """Do what is not there yet of the named experiments, and write the report; with ``docs`` also the page of the site."""
-    store, streams = Store(folder), Streams(scale, real)
-    wanted = {run.case: run for name in names if name in RUNS for run in RUNS[name](scale, streams)}
-    runs = sorted(wanted.values(), key=lambda run: STREAMS.index(run.stream))
+    """Do what is missing of the named experiments, and write the report; with ``docs``, also the page of the documentation."""
+    stores, data_sets = Stores(folder), DataSets(scale, real)
+    planned = {run.case: run for name in names if name in RUNS for run in RUNS[name](scale, data_sets)}
+    runs = sorted(planned.values(), key=lambda run: DATA_SETS.index(run.data_set))
     for number, run in enumerate(runs, 1):
-        known = store.results.get(run.case)
+        known = stores.results.get(run.case)
         if known is None or (known.stopped == "time" and known.cpu_seconds < scale.limit):
-            result = perform(run, streams, scale.limit)
-            store.results.add(result)
-            note = f", stopped at its limit of {result.stopped} after {result.done:,} sets" if result.stopped else ""
-            say(f"{number}/{len(runs)} {_name(run)}: {result.rate:,.0f} sets/s{note}")
-    others = _look(store, names, scale, streams, say)
-    say("drawing")
-    parts = _parts(store, wanted.values(), others, scale, streams)
+            result = perform(run, data_sets, scale.limit)
+            stores.results.add(result)
+            note = f", stopped at its {result.stopped} limit after {result.done:,} sets" if result.stopped else ""
+            info(f"{number}/{len(runs)} {_name(run)}: {result.rate:,.0f} sets/s{note}")
+    others = _measure_others(stores, names, scale, data_sets, info)
+    info("drawing")
+    parts = _parts(stores, planned.values(), others, scale, data_sets)
     report.save(parts, folder, ("svg", "png"))
     page = folder / "report.html"
     page.write_text(report.as_html("The paper's evaluation", parts, folder), encoding="utf-8")
     if docs:
-        report.save(parts, docs / "figures", ("svg",))
+        report.save(parts, docs / "charts", ("svg",))
         made = Text("Made by `swoop bench --docs docs`; do not edit by hand.")
-        (docs / "evaluation.md").write_text(report.as_markdown("Evaluation", [made, *parts], "figures"), encoding="utf-8")
+        (docs / "evaluation.md").write_text(report.as_markdown("Evaluation", [made, *parts], "charts"), encoding="utf-8")
     return page
 
 
 def _name(run: Run) -> str:
-    return f"{run.algorithm} on {run.stream}, window {run.shown_window}, k {run.k:,}"
+    return f"{run.algorithm} on {run.data_set}, window {run.shown_window}, k {run.k:,}"
 
 
-def _look(store: Store, names: list[str], scale: Scale, streams: Streams, say: Say) -> list[alternatives.Alternative]:
-    """Everything but the runs, stream by stream. Returns what was seen of other tools."""
+def _measure_others(
+    stores: Stores, names: list[str], scale: Scale, data_sets: DataSets, info: Info
+) -> list[other_tools.ToolMeasurement]:
+    """Everything except the runs, by data set. Returns the measurements of other tools."""
     found = []
-    for name in STREAMS:
-        case = name, streams.source(name), scale.sets[name]
-        if "streams" in names and store.profiles.get(case) is None:
-            store.profiles.add(profiles.profile(streams.get(name)[0], *case[1:]))
-        if name == "dblp" and "dblp" in names and store.bursts.get(case) is None:
-            store.bursts.add(profiles.bursts(streams.get(name)[0], *case[1:]))
-        if name == "enron" and "batches" in names and store.batches.get(case) is None:
-            say("Static in batches")
-            store.batches.add(batches.batches(streams.get(name)[0], *case[1:]))
+    for name in DATA_SETS:
+        case = name, data_sets.source(name), scale.sets[name]
+        if "data-sets" in names and stores.profiles.get(case) is None:
+            stores.profiles.add(profiles.profile(data_sets.get(name)[0], *case[1:]))
+        if name == "dblp" and "dblp" in names and stores.bursts.get(case) is None:
+            stores.bursts.add(profiles.bursts(data_sets.get(name)[0], *case[1:]))
+        if name == "enron" and "batches" in names and stores.batches.get(case) is None:
+            info("Static in batches")
+            stores.batches.add(batches.batches(data_sets.get(name)[0], *case[1:]))
         for window in scale.windows_of(name) if name == "tweet" and "latency" in names else ():
-            if store.latencies.get((*case, window)) is None:
-                say(f"latency, window {window:,}")
-                store.latencies.add(latency.latency(streams.get(name)[0], *case[1:], window))
-        if name == "tweet" and "alternatives" in names:
-            stream = alternatives.part_of(None if streams.source(name) == GENERATED else streams.get(name)[0])
-            found = alternatives.measure(stream, case[1], len(stream), store.alternatives, min(4 * scale.limit, 60.0), say)
+            if stores.latencies.get((*case, window)) is None:
+                info(f"latency, window {window:,}")
+                stores.latencies.add(latency.latency(data_sets.get(name)[0], *case[1:], window))
+        if name == "tweet" and "other-tools" in names:
+            data_set = other_tools.part_of(None if data_sets.source(name) == GENERATED else data_sets.get(name)[0])
+            found = other_tools.measure(data_set, case[1], len(data_set), stores.other_tools, min(4 * scale.limit, 60.0), info)
     return found
 
 
@@ -113,25 +117,25 @@ def _look(store: Store, names: list[str], scale: Scale, streams: Streams, say: S
 
 
 def _parts(
-    store: Store, wanted: Iterable[Run], others: list[alternatives.Alternative], scale: Scale, streams: Streams
+    stores: Stores, planned: Iterable[Run], others: list[other_tools.ToolMeasurement], scale: Scale, data_sets: DataSets
 ) -> list[Part]:
-    from swoop.paper.figures import bursts_figure, latency_figure, result_figures
+    from swoop.paper.charts import bursts_chart, latency_chart, result_charts
 
-    results = [r for run in wanted if (r := store.results.get(run.case))]
-    cases = {name: (name, streams.source(name), scale.sets[name]) for name in STREAMS}
-    bursts = store.bursts.get(cases["dblp"])
-    found = [store.latencies.get((*cases["tweet"], window)) for window in scale.windows_of("tweet")]
+    results = [r for run in planned if (r := stores.results.get(run.case))]
+    cases = {name: (name, data_sets.source(name), scale.sets[name]) for name in DATA_SETS}
+    bursts = stores.bursts.get(cases["dblp"])
+    found = [stores.latencies.get((*cases["tweet"], window)) for window in scale.windows_of("tweet")]
     latencies = [seen for seen in found if seen is not None]
-    seen = Seen(results, bursts, store.batches.get(cases["enron"]), latencies)
-    charts = result_figures(results)
+    seen = Seen(results, bursts, stores.batches.get(cases["enron"]), latencies)
+    charts = result_charts(results)
     if bursts:
-        charts["dblp"] = bursts_figure(bursts)
+        charts["dblp"] = bursts_chart(bursts)
     if latencies:
-        charts["latency"] = latency_figure(latencies)
-    parts: list[Part] = [Text(_setting(scale, streams))]
+        charts["latency"] = latency_chart(latencies)
+    parts: list[Part] = [Text(_setting(scale, data_sets))]
     for name, title in TITLES.items():
         if name in charts:
-            parts += [Heading(title), *([Text(ABOUT[name])] if name in ABOUT else []), Picture(name, charts[name], title)]
+            parts += [Heading(title), *([Text(ABOUT[name])] if name in ABOUT else []), Chart(name, charts[name], title)]
             if name == "latency":
                 parts.append(_latencies(latencies))
             parts += _claims(name, seen)
@@ -139,32 +143,29 @@ def _parts(
         parts += _ratios(seen)
     if others:
         parts += _others(others)
-    return parts + _profiles(store, streams)
+    return parts + _profiles(stores, data_sets)
 
 
-def _setting(scale: Scale, streams: Streams) -> str:
-    cpu = Path("/proc/cpuinfo")
-    lines = cpu.read_text().splitlines() if cpu.exists() else []
-    model = next((line.split(":")[1].strip() for line in lines if line.startswith("model name")), platform.processor())
-    real = [f"{name.upper()} from {streams.source(name)}" for name in STREAMS if streams.source(name) != GENERATED]
-    sources = f"Real streams: {', '.join(real)}; the others are" if real else "Streams are"
+def _setting(scale: Scale, data_sets: DataSets) -> str:
+    real = [f"{name.upper()} from {data_sets.source(name)}" for name in DATA_SETS if data_sets.source(name) != GENERATED]
+    sources = f"Real data sets: {', '.join(real)}; the others are" if real else "Data sets are"
     return (
-        f"Section 7 of the paper, done again by Swoop {version()} ({scale.name}) on one core of an {model}, Python "
-        f"{platform.python_version()}. {sources} generated, shaped like those of the paper (see the end). All algorithms are "
+        f"Section 7 of the paper, reproduced with Swoop {version()} ({scale.name}) on one core of an {machine()}. "
+        f"{sources} generated, shaped like those of the paper (see the end). All algorithms are "
         f"compiled and share the engine's data structures. “SWOOP as in the paper” is the paper's algorithm; “Swoop” is the "
         f"engine as people use it, which adds a floor. A run is stopped after {scale.limit:g} s of CPU time."
     )
 
 
-def _claims(figure: str, seen: Seen) -> list[Part]:
+def _claims(chart: str, seen: Seen) -> list[Part]:
     rows = []
     for claim in CLAIMS:
-        if claim.figure == figure:
+        if claim.chart == chart:
             holds, found = claim.look(seen)
-            word = {True: "seen", False: "not seen", None: "not looked at"}[holds]
+            word = {True: "seen", False: "not seen", None: "not measured"}[holds]
             reason = f". {claim.why}" if holds is False and claim.why else ""
             rows.append([claim.says, word, found + reason])
-    return [Table(["the paper", "here", "what was found"], rows, "words")] if rows else []
+    return [Table(["the paper", "here", "measured"], rows, "words")] if rows else []
 
 
 def _latencies(latencies: list[latency.Latency]) -> Table:
@@ -185,15 +186,15 @@ def _latencies(latencies: list[latency.Latency]) -> Table:
 
 
 def _ratios(seen: Seen) -> list[Part]:
-    """Of the engine to the others, per stream and window."""
+    """How many times faster the engine is than the others, by data set and window."""
     rows, stocks = [], []
     for r in seen.of("swoop", k=10):
         others = [seen.like(r, other) for other in (PAPER, *OTHERS)]
         cells = [f"{r.rate / o.rate:,.1f}{' *' if o.stopped else ''}" if o else "" for o in others]
-        rows.append([r.stream.upper(), r.shown_window, f"{r.rate:,.0f}", *cells])
+        rows.append([r.data_set.upper(), r.shown_window, f"{r.rate:,.0f}", *cells])
         stocks.append(
             [
-                r.stream.upper(),
+                r.data_set.upper(),
                 r.shown_window,
                 *(f"{o.largest_stock:,}{' *' if o.stopped else ''}" if o else "" for o in (r, *others)),
             ]
@@ -202,15 +203,16 @@ def _ratios(seen: Seen) -> list[Part]:
     return [
         Heading("How many times faster: Swoop : SWOOP : SCase : Static : Base"),
         Text(
-            "How many times faster Swoop is than each of the others, k = 10. * stopped at its limit: by its rate up to there."
+            "How many times faster Swoop is than each of the others, k = 10. * stopped at its limit: "
+            "compared with its rate up to there."
         ),
-        Table(["stream", "window", "Swoop, sets per second", *names], rows),
-        Text("The largest stocks of the same runs, in pairs; that of Static is its result."),
-        Table(["stream", "window", "Swoop", *names], stocks),
+        Table(["data set", "window", "Swoop, sets per second", *names], rows),
+        Text("The largest stocks of the same runs, in pairs; for Static, its result."),
+        Table(["data set", "window", "Swoop", *names], stocks),
     ]
 
 
-def _others(others: list[alternatives.Alternative]) -> list[Part]:
+def _others(others: list[other_tools.ToolMeasurement]) -> list[Part]:
     rows = [
         [
             one.name,
@@ -221,56 +223,58 @@ def _others(others: list[alternatives.Alternative]) -> list[Part]:
         ]
         for one in others
     ]
-    chart = alternatives.figure(others)
+    chart = other_tools.chart(others)
     parts: list[Part] = [
         Heading("What people would use instead"),
         Text(
-            f"{others[0].sets:,} sets of TWEET, average window {alternatives.WINDOW:,}, k = {alternatives.K}. None "
-            "of the others follows a window or knows a top-k by itself: each is used as a competent user would, with a "
-            "threshold that was set with hindsight. Rates are from a full window on, from Python, a set at a time."
+            f"{others[0].sets:,} sets of TWEET, average window {other_tools.WINDOW:,}, k = {other_tools.K}. None "
+            "of the other tools has a window or a top-k of its own: each is used as a competent user would, with a "
+            "threshold set with hindsight. Rates are measured once the window is full, from Python, one set at a time."
         ),
     ]
     if chart is not None:
-        parts.append(Picture("alternatives", chart, "Sets per second against the share of the exact top-k that is found"))
+        parts.append(Chart("other-tools", chart, "Sets per second against the recall of the exact top-k"))
     return [*parts, Table(["", "sets/s", "of the top-k found", "bytes per set", "how"], rows, "notes")]
 
 
 def profile_row(row: profiles.Profile) -> list[str]:
-    """A row of the paper's table, with the paper's figures beside it."""
-    paper = SHAPES[row.stream]
+    """A row of the table of data sets, with the paper's numbers beside ours."""
+    paper = SHAPES[row.data_set]
     numbers = (row.distinct, paper.paper_universe, row.after_tenth, row.after_hundredth)
     return [
-        row.stream.upper(), f"{row.sets:,}", f"{paper.paper_sets:,}", f"{row.mean_size:.2f}", f"{paper.mean_size:.2f}",
+        row.data_set.upper(), f"{row.sets:,}", f"{paper.paper_sets:,}", f"{row.mean_size:.2f}", f"{paper.mean_size:.2f}",
         *(f"{number:,}" for number in numbers),
     ]  # fmt: skip
 
 
-PROFILE_HEAD = ["stream", "sets", "paper", "mean size", "paper", "distinct tokens", "paper", "after 10 %", "after 1 %"]
+PROFILE_HEAD = ["data set", "sets", "paper", "mean size", "paper", "distinct tokens", "paper", "after 10 %", "after 1 %"]
 
 
-def _profiles(store: Store, streams: Streams) -> list[Part]:
-    """Of each stream the longest that was looked at."""
+def _profiles(stores: Stores, data_sets: DataSets) -> list[Part]:
+    """For each data set, the largest that was profiled."""
     longest = {}
-    for row in sorted(store.profiles, key=lambda row: row.sets):
-        if row.source == streams.source(row.stream):
-            longest[row.stream] = row
+    for row in sorted(stores.profiles, key=lambda row: row.sets):
+        if row.source == data_sets.source(row.data_set):
+            longest[row.data_set] = row
     if not longest:
         return []
-    about = "The paper's table, and how many distinct tokens there were after a part of the sets. Vocabularies grow with the "
-    about += "stream and are the paper's at its length: `swoop bench streams` makes all streams that long."
-    rows = [profile_row(longest[name]) for name in STREAMS if name in longest]
-    return [Heading("The streams"), Text(about), Table(PROFILE_HEAD, rows)]
+    about = (
+        "The paper's table, and the number of distinct tokens after a part of the sets. Vocabularies grow with the data set "
+    )
+    about += "and match the paper at its sizes: `swoop bench data-sets` generates all data sets at those sizes."
+    rows = [profile_row(longest[name]) for name in DATA_SETS if name in longest]
+    return [Heading("Data sets"), Text(about), Table(PROFILE_HEAD, rows)]
 
 
-def make_table(folder: Path, share: float, say: Say) -> None:
-    """The paper's table, of generated streams with this share of the paper's lengths; kept for the report."""
-    store = Store(folder)
-    streams = Streams(replace(FULL, sets={name: round(share * shape.paper_sets) for name, shape in SHAPES.items()}))
-    say(" | ".join(PROFILE_HEAD))
-    for name in STREAMS:
+def make_table(folder: Path, share: float, info: Info) -> None:
+    """The table of generated data sets, at a share of the paper's sizes; stored for the report."""
+    stores = Stores(folder)
+    data_sets = DataSets(replace(FULL, sets={name: round(share * shape.paper_sets) for name, shape in SHAPES.items()}))
+    info(" | ".join(PROFILE_HEAD))
+    for name in DATA_SETS:
         sets = round(share * SHAPES[name].paper_sets)
-        row = store.profiles.get((name, GENERATED, sets))
+        row = stores.profiles.get((name, GENERATED, sets))
         if row is None:
-            row = profiles.profile(streams.get(name)[0], GENERATED, sets)
-            store.profiles.add(row)
-        say(" | ".join(profile_row(row)))
+            row = profiles.profile(data_sets.get(name)[0], GENERATED, sets)
+            stores.profiles.add(row)
+        info(" | ".join(profile_row(row)))

@@ -1,7 +1,7 @@
 """The experiments of the paper's section 7: which runs they need, and the runs themselves.
 
-A run is one algorithm on one stream with one window and one k. Several figures look at the same run, so runs are done once. A
-run has a limit of time, like the paper's; one that exceeds it is kept as what it is, with the rate up to there.
+A run is one algorithm on one data set with one window and one k. Several charts use the same run, so each run is done once. A
+run has a time limit, as in the paper; one that exceeds it is stored with the rate up to there.
 """
 
 from __future__ import annotations
@@ -14,23 +14,23 @@ from pathlib import Path
 import pyarrow as pa
 
 import swoop
+from swoop.paper.data_sets import DAY, SHAPES, DataSet, generate
 from swoop.paper.measure import as_table
-from swoop.paper.streams import DAY, SHAPES, Stream, generate
 
 MAIN = ("swoop", "swoop-minimal", "scase", "static", "base")
 ABLATIONS = ("swoop-minimal", "swoop-noindex", "swoop-noincrement")
 TOKEN_ORDER = ("swoop", "swoop-minimal", "swoop-noopt")
-STREAMS = ("tweet", "flickr", "dblp", "enron", "industry")
+DATA_SETS = ("tweet", "flickr", "dblp", "enron", "industry")
 GENERATED = "generated"
-LOOKS = 500  # at the stock of a run
+SAMPLES = 500  # of the size of the stock
 MEMORY = 4 << 30  # bytes of a join at which a run is stopped: Base keeps all pairs
 
 
 @dataclass(frozen=True)
 class Run:
-    """What is run. The window is the average number of sets in it; on DBLP, as in the paper, it is a number of days."""
+    """One run. The window is the average number of sets in it; on DBLP, as in the paper, it is a number of days."""
 
-    stream: str
+    data_set: str
     source: str
     sets: int
     window: int
@@ -43,12 +43,12 @@ class Run:
 
     @property
     def shown_window(self) -> str:
-        return f"{self.window:,}" if self.stream != "dblp" else f"{self.window:,} day{'s' if self.window > 1 else ''}"
+        return f"{self.window:,}" if self.data_set != "dblp" else f"{self.window:,} day{'s' if self.window > 1 else ''}"
 
 
 @dataclass(frozen=True)
 class Result(Run):
-    """What was seen. ``done`` sets were processed, fewer than all if the run was stopped at its limit of time or memory."""
+    """The result of a run. ``done`` sets were processed, fewer than all if the run was stopped at its time or memory limit."""
 
     done: int
     stopped: str
@@ -64,13 +64,13 @@ class Result(Run):
 
     @property
     def has_filled_windows(self) -> bool:
-        """Whether the run went on long enough for its rate to be that of full windows."""
+        """Whether the run was long enough for its rate to be that of full windows."""
         return not self.stopped or self.done >= 3 * self.window
 
 
 @dataclass(frozen=True)
 class Scale:
-    """How large the experiments are: sets by stream, windows in sets and (DBLP) in days, and seconds of CPU time per run."""
+    """The size of the experiments: sets by data set, windows in sets or (DBLP) days, and the limit of CPU seconds per run."""
 
     name: str
     sets: Mapping[str, int]
@@ -79,8 +79,10 @@ class Scale:
     ks: tuple[int, ...]
     limit: float
 
-    def windows_of(self, stream: str) -> tuple[int, ...]:
-        return self.days if stream == "dblp" else tuple(window for window in self.windows if 3 * window <= self.sets[stream])
+    def windows_of(self, data_set: str) -> tuple[int, ...]:
+        return (
+            self.days if data_set == "dblp" else tuple(window for window in self.windows if 3 * window <= self.sets[data_set])
+        )
 
 
 QUICK = Scale(
@@ -95,13 +97,13 @@ FULL = Scale(
 )  # fmt: skip
 
 
-class Streams:
-    """The streams that are run on: generated, but for those of which the user has the real data."""
+class DataSets:
+    """The data sets of the runs: generated, except for those whose real data the user has."""
 
     def __init__(self, scale: Scale, real: Mapping[str, Path] | None = None) -> None:
         self._scale = scale
         self._real = real or {}
-        self._last: tuple[Stream, pa.Table] | None = None
+        self._last: tuple[DataSet, pa.Table] | None = None
         self._durations: dict[tuple[str, int], int] = {}
 
     def source(self, name: str) -> str:
@@ -110,93 +112,93 @@ class Streams:
     def run(self, name: str, window: int, k: int, algorithm: str) -> Run:
         return Run(name, self.source(name), self._scale.sets[name], window, k, algorithm)
 
-    def get(self, name: str) -> tuple[Stream, pa.Table]:
-        """A stream, and the same as a table. The last one asked for is kept."""
+    def get(self, name: str) -> tuple[DataSet, pa.Table]:
+        """A data set, also as a table. The last one is cached."""
         if self._last is None or self._last[0].name != name:
             sets = self._scale.sets[name]
-            self._last = None  # two long streams would not fit
-            stream = _load(name, self._real[name]).first(sets) if name in self._real else generate(name, sets)
-            self._last = stream, as_table(stream)
+            self._last = None  # two large data sets would not fit
+            data_set = _load(name, self._real[name]).first(sets) if name in self._real else generate(name, sets)
+            self._last = data_set, as_table(data_set)
         return self._last
 
     def duration(self, name: str, window: int) -> int:
-        """How long a window is; to find out takes a while on long streams."""
+        """The duration of a window, cached, since it takes a while on large data sets."""
         if (name, window) not in self._durations:
             self._durations[name, window] = duration(self.get(name)[0], window)
         return self._durations[name, window]
 
 
-def _load(name: str, path: Path) -> Stream:
+def _load(name: str, path: Path) -> DataSet:
     from swoop.paper import loaders
     from swoop.spark import session
 
-    return loaders.to_stream(name, loaders.LOADERS[name](session(), str(path)))
+    return loaders.to_data_set(name, loaders.LOADERS[name](session(), str(path)))
 
 
-def duration(stream: Stream, window: int) -> int:
-    """How long a window is, in microseconds."""
-    return window * DAY if stream.name == "dblp" else stream.window_for(window)
+def duration(data_set: DataSet, window: int) -> int:
+    """The duration of a window in microseconds."""
+    return window * DAY if data_set.name == "dblp" else data_set.window_for(window)
 
 
 # the experiments
 
 
-def set_rate(scale: Scale, streams: Streams) -> Iterator[Run]:
-    """Set rate, pre-candidates, candidates and stock size against the window, on each stream."""
-    for stream in STREAMS:
-        for window in scale.windows_of(stream):
+def set_rate(scale: Scale, data_sets: DataSets) -> Iterator[Run]:
+    """Set rate, pre-candidates, candidates and stock size against the window, on each data set."""
+    for data_set in DATA_SETS:
+        for window in scale.windows_of(data_set):
             for algorithm in MAIN:
-                yield streams.run(stream, window, 10, algorithm)
+                yield data_sets.run(data_set, window, 10, algorithm)
 
 
-def large_k(scale: Scale, streams: Streams) -> Iterator[Run]:
+def large_k(scale: Scale, data_sets: DataSets) -> Iterator[Run]:
     """Set rate against the window for k = 1000."""
     for window in scale.windows_of("flickr"):
         for algorithm in MAIN:
-            yield streams.run("flickr", window, 1000, algorithm)
+            yield data_sets.run("flickr", window, 1000, algorithm)
 
 
-def result_size(scale: Scale, streams: Streams) -> Iterator[Run]:
+def result_size(scale: Scale, data_sets: DataSets) -> Iterator[Run]:
     """Set rate against k."""
     for k in scale.ks:
         for algorithm in MAIN:
-            yield streams.run("flickr", 1000, k, algorithm)
+            yield data_sets.run("flickr", 1000, k, algorithm)
 
 
-def pre_candidates(scale: Scale, streams: Streams) -> Iterator[Run]:
+def pre_candidates(scale: Scale, data_sets: DataSets) -> Iterator[Run]:
     """Pre-candidates and candidates per set against the window."""
     for window in scale.windows_of("tweet"):
         for algorithm in MAIN:
-            yield streams.run("tweet", window, 10, algorithm)
+            yield data_sets.run("tweet", window, 10, algorithm)
 
 
-def ablations(scale: Scale, streams: Streams) -> Iterator[Run]:
-    """What the candidate index and the incremental stock bring."""
+def ablations(scale: Scale, data_sets: DataSets) -> Iterator[Run]:
+    """The gains of the candidate index and of the incremental stock."""
     for algorithm in ABLATIONS:
         for k in scale.ks:
-            yield streams.run("flickr", 1000, k, algorithm)
+            yield data_sets.run("flickr", 1000, k, algorithm)
         for window in scale.windows_of("tweet"):
-            yield streams.run("tweet", window, 10, algorithm)
+            yield data_sets.run("tweet", window, 10, algorithm)
 
 
-def token_order(scale: Scale, streams: Streams) -> Iterator[Run]:
-    """Lists in ascending order of their length, and in the order of tokens."""
-    for stream in STREAMS:
-        for window in scale.windows_of(stream):
+def token_order(scale: Scale, data_sets: DataSets) -> Iterator[Run]:
+    """Lists in ascending order of length, and in the order of tokens."""
+    for data_set in DATA_SETS:
+        for window in scale.windows_of(data_set):
             for algorithm in TOKEN_ORDER:
-                yield streams.run(stream, window, 10, algorithm)
+                yield data_sets.run(data_set, window, 10, algorithm)
 
 
-def stock(scale: Scale, streams: Streams) -> Iterator[Run]:
+def stock(scale: Scale, data_sets: DataSets) -> Iterator[Run]:
     """The largest stock against the window and against k."""
     for algorithm in MAIN:
         for window in scale.windows_of("flickr"):
-            yield streams.run("flickr", window, 10, algorithm)
+            yield data_sets.run("flickr", window, 10, algorithm)
         for k in scale.ks:
-            yield streams.run("flickr", 1000, k, algorithm)
+            yield data_sets.run("flickr", 1000, k, algorithm)
 
 
-RUNS: dict[str, Callable[[Scale, Streams], Iterator[Run]]] = {
+RUNS: dict[str, Callable[[Scale, DataSets], Iterator[Run]]] = {
     "set-rate": set_rate,
     "large-k": large_k,
     "result-size": result_size,
@@ -207,21 +209,21 @@ RUNS: dict[str, Callable[[Scale, Streams], Iterator[Run]]] = {
 }
 
 
-def perform(run: Run, streams: Streams, limit: float) -> Result:
-    """Do a run, within so many seconds of CPU time."""
-    stream, table = streams.get(run.stream)
+def perform(run: Run, data_sets: DataSets, limit: float) -> Result:
+    """Do a run within a limit of CPU seconds."""
+    data_set, table = data_sets.get(run.data_set)
     _warm(run.algorithm)
-    window = streams.duration(run.stream, run.window)
+    window = data_sets.duration(run.data_set, run.window)
     join = swoop.TopKJoin(k=run.k, window=window, algorithm=run.algorithm)
     done, spent, largest, part, stopped = 0, 0.0, 0, 1, ""
-    while done < len(stream) and not stopped:
+    while done < len(data_set) and not stopped:
         start = time.process_time()
         join.insert_many(table.slice(done, part))
         spent += (last := time.process_time() - start)
-        done += min(part, len(stream) - done)
+        done += min(part, len(data_set) - done)
         stats = join.stats
         largest = max(largest, stats.stock_size)
-        if done < len(stream):
+        if done < len(data_set):
             stopped = "time" if spent >= limit else "memory" if stats.memory_bytes > MEMORY else ""
         if last < limit / 100:
             part *= 2
@@ -240,9 +242,9 @@ def perform(run: Run, streams: Streams, limit: float) -> Result:
 
 
 def _largest_stock(run: Run, table: pa.Table, window: int) -> int:
-    """Do a run again, not measured, and look at its stock now and then."""
+    """Repeat a run without measuring it, and sample the size of its stock."""
     join = swoop.TopKJoin(k=run.k, window=window, algorithm=run.algorithm)
-    largest, part = 0, max(1, table.num_rows // LOOKS)
+    largest, part = 0, max(1, table.num_rows // SAMPLES)
     for start in range(0, table.num_rows, part):
         join.insert_many(table.slice(start, part))
         largest = max(largest, join.stats.stock_size)
@@ -250,7 +252,7 @@ def _largest_stock(run: Run, table: pa.Table, window: int) -> int:
 
 
 def _warm(algorithm: str) -> None:
-    """Compile, outside of what is measured."""
+    """Compile before measuring."""
     swoop.warmup(quiet=True)
     join = swoop.TopKJoin(k=1, window=2, algorithm=algorithm)
     for now in range(4):

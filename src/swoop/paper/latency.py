@@ -1,4 +1,4 @@
-"""The paper's latency: sets that arrive at a constant rate, 80 % of what can be sustained, and wait in a queue."""
+"""The paper's latency experiment: sets arrive at a constant rate, 80 % of the sustainable one, and wait in a queue."""
 
 from __future__ import annotations
 
@@ -9,19 +9,19 @@ from dataclasses import dataclass
 import numpy as np
 
 import swoop
+from swoop.paper.data_sets import DataSet
 from swoop.paper.experiments import duration
-from swoop.paper.streams import Stream
 
 LOAD = 0.8
-SHOWN = 100  # parts of the stream of which the longest queue is shown
+SHOWN = 100  # parts of the data set, each with its longest queue
 MOST = 3_000_000  # sets
 
 
 @dataclass(frozen=True)
 class Latency:
-    """Times are in seconds. ``queue`` has the longest queue of each part of the stream, ``spent`` the time that it is about."""
+    """Times are in seconds. ``queue`` has the longest queue in each part of the data set, ``spent`` the total time."""
 
-    stream: str
+    data_set: str
     source: str
     sets: int
     window: int
@@ -37,16 +37,16 @@ class Latency:
 
     @property
     def case(self) -> Hashable:
-        return self.stream, self.source, self.sets, self.window
+        return self.data_set, self.source, self.sets, self.window
 
 
-def latency(stream: Stream, source: str, sets: int, window: int, k: int = 10) -> Latency:
+def latency(data_set: DataSet, source: str, sets: int, window: int, k: int = 10) -> Latency:
     """How long each set takes from its arrival to the result.
 
-    The time of each insertion is measured, one after the other; who arrives while an earlier one is at work waits.
+    Insertions are timed one after the other; sets that would arrive during an earlier insertion wait.
     """
-    part = stream.first(min(len(stream), MOST))
-    join = swoop.TopKJoin(k=k, window=duration(stream, window))
+    part = data_set.first(min(len(data_set), MOST))
+    join = swoop.TopKJoin(k=k, window=duration(data_set, window))
     processing = np.empty(len(part))
     number = 0
     for start in range(0, len(part), 10_000):
@@ -57,18 +57,20 @@ def latency(stream: Stream, source: str, sets: int, window: int, k: int = 10) ->
             join.insert(tokens, at)
             processing[number] = time.perf_counter() - begin
             number += 1
-    return _queue(processing[window:], stream.name, source, sets, window)
+    return _queue(processing[window:], data_set.name, source, sets, window)
 
 
-def _queue(processing: np.ndarray, stream: str, source: str, sets: int, window: int) -> Latency:
+def _queue(processing: np.ndarray, data_set: str, source: str, sets: int, window: int) -> Latency:
     arrivals = np.arange(len(processing)) * (processing.mean() / LOAD)
     done = np.cumsum(processing)
-    finished = done + np.maximum.accumulate(arrivals - done + processing)  # work starts at an arrival or when the last is done
-    waits = np.maximum(finished - arrivals, processing)  # the difference is rounded, and nobody is done sooner than that
+    finished = done + np.maximum.accumulate(
+        arrivals - done + processing
+    )  # work starts on arrival, or when the last set is done
+    waits = np.maximum(finished - arrivals, processing)  # the difference is rounded, and cannot be less than that
     queue = np.arange(1, len(processing) + 1) - np.searchsorted(finished, arrivals, side="right")
     median, p99, p999 = np.quantile(waits, [0.5, 0.99, 0.999]).tolist()
     return Latency(
-        stream,
+        data_set,
         source,
         sets,
         window,

@@ -1,8 +1,8 @@
 """The data sets of the paper's evaluation (section 7) as sets on Spark: publications, mails, tweets, photos, workflows.
 
-A loader takes a session and a path (a file, a folder or a pattern, on any file system that Spark and Arrow know) and gives one
-row per set: ``id``, ``time`` (timestamp), ``tokens`` (array of strings) and, where there is one, ``text``. What cannot be read
-is null, so that :func:`swoop.spark.topk_history` and :func:`swoop.spark.topk_stream` reject the row and count it::
+A loader takes a session and a path (a file, a folder or a pattern, on any file system that Spark and Arrow support) and returns
+one row per set: ``id``, ``time`` (timestamp), ``tokens`` (array of strings) and, if there is one, ``text``. Values that cannot
+be parsed are null, so that :func:`swoop.spark.topk_history` and :func:`swoop.spark.topk_stream` reject and count the row::
 
     sets = dblp(session(), "dblp.xml.gz")
     topk_history(sets, k=10, window="7 days").show()
@@ -19,22 +19,22 @@ from itertools import islice
 from typing import Any
 
 import numpy as np
-import pyarrow as pa  # the annotations of a task's function must be known when it runs
+import pyarrow as pa  # the annotations of a task's function must be available when it runs
 from pyspark.sql import Column, DataFrame, SparkSession
 from pyspark.sql import functions as F  # noqa: N812
 from pyspark.sql import types as T  # noqa: N812
 
 from swoop.errors import InvalidArgument, InvalidData, InvalidFile
-from swoop.paper.elements import Events, Kind, Publications, parse
+from swoop.paper.data_sets import DataSet
 from swoop.paper.mails import Row, read_mail
-from swoop.paper.streams import Stream
+from swoop.paper.xml_files import Events, Kind, Publications, parse
 from swoop.spark import timestamps, transitions, words
 from swoop.spark.rows import Names, ticks, time_kind, why_unusable
 
 AnyPath = str | os.PathLike[str]
 
-BATCH = 5_000  # rows that go to Spark together
-TASKS = 64  # for a folder of small files; Spark would make one of every 32 of them
+BATCH = 5_000  # rows per batch for Spark
+TASKS = 64  # for a folder of small files; Spark would make one task for every 32 of them
 
 
 def dblp(spark: SparkSession, path: AnyPath) -> DataFrame:
@@ -43,9 +43,9 @@ def dblp(spark: SparkSession, path: AnyPath) -> DataFrame:
     A set is the words of the authors and the title; its id is the key, its time the day of the last change (``mdate``, UTC).
     Every child of the root is a publication: articles, proceedings, theses, home pages, ...
 
-    The file is read by a parser of our own, as a stream, with the memory of one batch of rows: Spark's reader of XML takes one
-    kind of element at a time, and gives up on the whole file at ``&uuml;``, because it does not read DBLP's DTD. Neither do we:
-    nothing is fetched, named characters are those of HTML, and a file that declares entities of its own is refused.
+    The file is parsed incrementally by our own parser, in the memory of one batch of rows: Spark's XML reader handles one kind
+    of element at a time, and fails on the whole file at ``&uuml;``, because it does not read DBLP's DTD. Neither do we: nothing
+    is downloaded, entities are those of HTML, and a file that declares its own is refused.
     """
     rows = _xml(spark, os.fspath(path), Publications)
     return _sets(rows, F.col("id"), timestamps(F.concat("day", F.lit("T00:00:00Z"))), F.col("text"))
@@ -54,8 +54,8 @@ def dblp(spark: SparkSession, path: AnyPath) -> DataFrame:
 def enron(spark: SparkSession, path: AnyPath) -> DataFrame:
     """The mails of Enron, from a tree of folders with a file for each, or from a CSV file with the columns file and message.
 
-    A set is the words of subject and body; its id is the mail's ``Message-ID`` (without one, its file), its time the date that
-    it was sent. Many mails are there more than once, in the folders of all who got them; the paper counts them once:
+    A set is the words of subject and body; its id is the mail's ``Message-ID`` (without one, its file), its time the date
+    it was sent. Many mails occur more than once, in the folders of all recipients; the paper counts them once:
     ``enron(...).dropDuplicates(["time", "text"])``.
     """
     path = os.fspath(path)
@@ -64,14 +64,14 @@ def enron(spark: SparkSession, path: AnyPath) -> DataFrame:
         mails = rows.select(F.col("file").alias("path"), F.col("message").cast("binary").alias("content"))
     else:
         mails = _files(spark, path).select("path", "content").coalesce(TASKS)
-    found = mails.mapInArrow(_read_mails, "id string, time string, text string")
-    return _sets(found, F.col("id"), timestamps("time"), F.col("text"))
+    rows = mails.mapInArrow(_read_mails, "id string, time string, text string")
+    return _sets(rows, F.col("id"), timestamps("time"), F.col("text"))
 
 
 def tweets(spark: SparkSession, path: AnyPath) -> DataFrame:
-    """Tweets, from lines of JSON in either of Twitter's formats, plain, ``.gz`` or ``.bz2``.
+    """Tweets, from JSON lines in either of Twitter's formats, plain, ``.gz`` or ``.bz2``.
 
-    A set is the words of the tweet. Lines that are no tweets, such as notices of deletion, are rows of nulls.
+    A set is the words of the tweet. Lines that are not tweets, such as deletion notices, become rows of nulls.
     """
     tweet = "created_at string, text string, id string"
     schema = f"{tweet}, id_str string, full_text string, extended_tweet struct<full_text string>, data struct<{tweet}>"
@@ -95,19 +95,19 @@ def flickr(
 ) -> DataFrame:
     """Photos with their tags or titles, from lines of columns.
 
-    A set is the words of the text. Times are random, within 10,000 seconds from 1970 on, as in the paper; they follow from the
-    id and the seed, so they are the same in every run.
+    A set is the words of the text. Times are random, within 10,000 seconds from 1970, as in the paper; they are derived from
+    the id and the seed, so they are the same in every run.
 
     Parameters
     ----------
     spark, path
         The session, and a file, a folder or a pattern.
     id, text
-        The columns: positions from 0 on, or names if the first line has them. Without ``text``, all columns but the id.
+        The columns: positions from 0, or names from the header. By default, ``text`` is all columns except the id.
     separator
-        What is between the columns; by default a tab if the first line has one, else a comma.
+        The separator of columns; by default a tab if the first line has one, otherwise a comma.
     seed
-        Of the times.
+        Seed of the times.
     """
     path = os.fspath(path)
     texts = [] if text is None else [text] if isinstance(text, int | str) else list(text)
@@ -124,15 +124,15 @@ def flickr(
         there = len(first[0].split(sep))
         if beyond := [place for place in (id, *texts) if int(place) >= there]:
             raise InvalidData(
-                f"the first line of {path} has {there} columns between {sep!r}, counted from 0, and no column {beyond[0]}; "
-                "say which columns there are with id=, text= and separator="
+                f"the first line of {path} has {there} columns separated by {sep!r}, from 0 on, and no column {beyond[0]}; "
+                "choose columns with id=, text= and separator="
             )
         rows, parts = lines, F.split("value", rf"\Q{sep}\E", -1)
         own = F.nullif(F.get(parts, F.lit(id)), F.lit(""))
         rest = F.array_join(F.filter(parts, lambda _, place: place != F.lit(id)), " ")
         others = [F.get(parts, F.lit(place)) for place in texts] or [rest]
     else:
-        raise InvalidArgument(f"id and text are positions from 0 on, or names, not {id!r} and {text!r}")
+        raise InvalidArgument(f"id and text must be positions from 0, or names, not {id!r} and {text!r}")
     time = F.timestamp_micros(F.pmod(F.xxhash64(F.lit(seed), own), F.lit(10_000_000_000)))
     return _sets(rows, own, time, F.when(F.coalesce(*others).isNotNull(), F.concat_ws(" ", *others)))
 
@@ -187,18 +187,18 @@ LOADERS: dict[str, Callable[[SparkSession, str], DataFrame]] = {
 
 
 def _hashed(sets: DataFrame) -> Column:
-    """Tokens as 64-bit numbers: integers as they are, all others by their hash."""
+    """Tokens as 64-bit integers: integers unchanged, all others hashed."""
     found = sets.schema["tokens"].dataType
     if isinstance(found, T.ArrayType) and isinstance(found.elementType, T.IntegralType):
         return F.col("tokens").cast("array<bigint>")
     return F.transform("tokens", lambda token: F.xxhash64(token))
 
 
-def to_stream(name: str, sets: DataFrame) -> Stream:
-    """Sets as a stream for benchmarks: in the order of time and id, tokens numbered by first appearance, times in microseconds.
+def to_data_set(name: str, sets: DataFrame) -> DataSet:
+    """Sets as a data set for benchmarks: ordered by time and id, token ids by first appearance, times in microseconds.
 
-    Rows that cannot be used are left out with a warning that counts them. Spark reads, hashes and sorts; the driver gets
-    eight bytes per token.
+    Unusable rows are left out with a warning that counts them. Spark reads, hashes and sorts; the driver gets eight bytes per
+    token.
     """
     names = Names("id", "time", "tokens", None)
     names.check(sets)
@@ -208,7 +208,7 @@ def to_stream(name: str, sets: DataFrame) -> Stream:
         "id",
         F.when(usable, ticks("time", kind)).alias("time"),
         F.when(usable, F.array_distinct(_hashed(sets))).alias("tokens"),
-    ).persist()  # a sort looks at its rows twice, and files are to be parsed once
+    ).persist()  # a sort reads its input twice, but files should be parsed once
     try:
         with _plain_errors(name):
             table = prepared.orderBy("time", "id", "tokens").select("time", "tokens").toArrow()
@@ -218,17 +218,17 @@ def to_stream(name: str, sets: DataFrame) -> Stream:
     unusable = table.num_rows - kept.num_rows
     if not kept.num_rows:
         raise InvalidData(
-            f"none of the {unusable} rows of {name} can be used; swoop.spark.rejected(sets) gives them and says why"
+            f"all {unusable} rows of {name} are unusable; swoop.spark.rejected(sets) returns them with the reasons"
         )
     if unusable:
         warnings.warn(
-            f"{unusable} rows of {name} cannot be used and are left out; swoop.spark.rejected(sets) gives them and says why",
+            f"{unusable} rows of {name} are unusable and left out; swoop.spark.rejected(sets) returns them with the reasons",
             stacklevel=2,
         )
     tokens = kept["tokens"].combine_chunks()
     offsets = np.concatenate(([0], np.cumsum(tokens.value_lengths().to_numpy(zero_copy_only=False), dtype=np.int64)))
-    numbers = tokens.flatten().dictionary_encode().indices  # a dictionary is in the order of first appearance
-    return Stream(name, kept["time"].to_numpy(), offsets, numbers.to_numpy().astype(np.int64))
+    token_ids = tokens.flatten().dictionary_encode().indices  # a dictionary is in the order of first appearance
+    return DataSet(name, kept["time"].to_numpy(), offsets, token_ids.to_numpy().astype(np.int64))
 
 
 # what all loaders share
@@ -241,17 +241,17 @@ def _sets(rows: DataFrame, id: Column, time: Column, text: Column) -> DataFrame:
 
 @contextmanager
 def _plain_errors(path: AnyPath) -> Iterator[None]:
-    """Errors of Spark that tell of a wrong file, as errors of this package."""
+    """Turn Spark's errors about a wrong file into errors of this package."""
     try:
         yield
-    except Exception as error:  # of Java, of a worker or of Connect: what they share is what they say
+    except Exception as error:  # from Java, a worker or Connect: only their messages are alike
         said = str(error)
         if "[PATH_NOT_FOUND]" in said:
-            raise InvalidArgument(f"there is no file or folder {os.fspath(path)!r}; give a path that Spark can read") from None
+            raise InvalidArgument(f"there is no file or folder {os.fspath(path)!r}; pass a path that Spark can read") from None
         if found := re.search(r"swoop\.errors\.InvalidFile: (.+)", said):
             raise InvalidFile(found[1]) from None
         if found := re.search(r"\[FAILED_READ_FILE.*? reading file (.+)\. ", said):
-            raise InvalidFile(f"{found[1]} cannot be read to its end; was it cut off? Get it again") from None
+            raise InvalidFile(f"{found[1]} is truncated; download it again") from None
         raise
 
 
@@ -263,15 +263,13 @@ def _files(spark: SparkSession, path: str) -> DataFrame:
 
 
 def _csv(spark: SparkSession, path: str, wanted: dict[str, str], **options: Any) -> DataFrame:
-    """The rows of a CSV file whose first line names these columns, by the arguments that name them."""
+    """The rows of a CSV file with these columns in its header, by the arguments that name them."""
     with _plain_errors(path):
         rows = spark.read.options(header=True, recursiveFileLookup=True, escape='"', **options).csv(path)
         there = rows.columns
     for argument, name in wanted.items():
         if name not in there:
-            raise InvalidData(
-                f"{path} has no column {name!r} for {argument}; its first line names {', '.join(map(repr, there))}"
-            )
+            raise InvalidData(f"{path} has no column {name!r} for {argument}; its columns are {', '.join(map(repr, there))}")
     return rows
 
 
@@ -286,7 +284,7 @@ def _batches(columns: Sequence[str], rows: Iterable[Row]) -> Iterator[pa.RecordB
 
 
 def _xml(spark: SparkSession, path: str, kind: Kind) -> DataFrame:
-    """The rows of XML files, one task for each file. The beginning of the first is looked at right away."""
+    """The rows of XML files, one task per file. The beginning of the first one is checked right away."""
     files = _files(spark, path).select("path")
     columns = ", ".join(f"{name} string" for name in kind.columns)
 
@@ -298,7 +296,7 @@ def _xml(spark: SparkSession, path: str, kind: Kind) -> DataFrame:
             problem = None
             try:
                 next(parse(file, kind), None)
-            except InvalidFile as error:  # not raised: a cluster would try again
+            except InvalidFile as error:  # not raised: a cluster would retry
                 problem = str(error)
             yield pa.record_batch({"problem": pa.array([problem], pa.string())})
 

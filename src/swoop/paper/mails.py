@@ -1,4 +1,4 @@
-"""A mail as a row: its id, when it was sent, its subject and what it says. Nothing here knows Spark."""
+"""A mail as a row: its id, when it was sent, its subject and body. Independent of Spark."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ def read_mail(path: str | None, content: bytes | None) -> Row:
     try:
         mail = email.message_from_bytes(content)
         texts = [part for part in mail.walk() if part.get_content_maintype() == "text"]
-    except RecursionError:  # a thousand mails within each other
+    except RecursionError:  # mails nested a thousand deep
         return path, None, None
     subject = _header(mail, "Subject")
     plain = [part for part in texts if part.get_content_subtype() == "plain"] or texts
@@ -31,7 +31,7 @@ def _header(mail: Message, name: str) -> str | None:
     value = mail[name]
     if value is None:
         return None
-    with suppress(MessageError, ValueError, LookupError):  # an unknown or wrong encoding: as it is written
+    with suppress(MessageError, ValueError, LookupError):  # an unknown or wrong encoding: leave it as it is
         value = make_header(decode_header(value))
     return " ".join(_clean(str(value)).split()) or None
 
@@ -47,7 +47,7 @@ def _payload(part: Message) -> str:
 
 
 def _clean(text: str) -> str:
-    """Without the halves of characters that Python's parser leaves where bytes are not what they claim to be."""
+    """Without the lone surrogates that Python's parser leaves for invalid bytes."""
     return text.encode("utf-8", "replace").decode()
 
 

@@ -1,8 +1,9 @@
-"""Measurements: rates in sets per second of CPU time, best of several rounds, in turns with a peer where there is one."""
+"""Measurements: rates in sets per second of CPU time, best of several rounds, alternating with a peer if there is one."""
 
 from __future__ import annotations
 
 import json
+import platform
 import statistics
 import subprocess
 import sys
@@ -18,14 +19,27 @@ import pyarrow as pa
 import swoop
 from swoop.engine.compile import kernel, prefetch
 from swoop.engine.layout import SLOT
-from swoop.paper.streams import Stream
+from swoop.paper.data_sets import DataSet
+
+
+def info(text: str) -> None:
+    """Report progress."""
+    print(text, file=sys.stderr, flush=True)
+
+
+def machine() -> str:
+    """The processor and the Python version."""
+    cpu = Path("/proc/cpuinfo")
+    lines = cpu.read_text().splitlines() if cpu.exists() else []
+    model = next((line.split(":")[1].strip() for line in lines if line.startswith("model name")), platform.processor())
+    return f"{model}, Python {platform.python_version()}"
 
 
 @dataclass
 class Rate:
-    """Sets per CPU second on one stream with one window and k; the same without a floor, and for the peer program."""
+    """Sets per CPU second on one data set with one window and k; also without a floor, and for the peer program."""
 
-    stream: str
+    data_set: str
     window: int
     k: int
     sets: int
@@ -36,11 +50,13 @@ class Rate:
     peer_memory_mb: float | None
 
 
-def as_table(stream: Stream, texts: bool = False) -> pa.Table:
-    tokens = pa.array(stream.tokens)
+def as_table(data_set: DataSet, texts: bool = False) -> pa.Table:
+    tokens = pa.array(data_set.tokens)
     if texts:
         tokens = tokens.cast(pa.string())
-    return pa.table({"tokens": pa.LargeListArray.from_arrays(pa.array(stream.offsets), tokens), "time": pa.array(stream.times)})
+    return pa.table(
+        {"tokens": pa.LargeListArray.from_arrays(pa.array(data_set.offsets), tokens), "time": pa.array(data_set.times)}
+    )
 
 
 def run(table: pa.Table, duration: int, k: int, **options: Any) -> tuple[float, swoop.TopKJoin]:
@@ -53,14 +69,14 @@ def run(table: pa.Table, duration: int, k: int, **options: Any) -> tuple[float, 
 
 
 def run_peer(program: str, path: Path, duration: int, k: int) -> tuple[float, float]:
-    """Sets per CPU second and peak memory in MB of the peer on a saved stream."""
+    """Sets per CPU second and peak memory in MB of the peer on a saved data set."""
     command = [program, "swoop", str(path), "--k", str(k), "--window", str(duration)]
     result = json.loads(subprocess.run(command, capture_output=True, text=True, check=True).stdout)
     return result["sets_per_cpu_s"], result["rss_peak_mb"]
 
 
 def rates(
-    stream: Stream,
+    data_set: DataSet,
     windows: list[int],
     k: int,
     rounds: int,
@@ -69,13 +85,13 @@ def rates(
     folder: Path,
     minimal: bool = True,
 ) -> Iterator[Rate]:
-    """The rate for each average window size. Short runs have more rounds, as many as begin within the seconds."""
-    table = as_table(stream)
-    path = folder / f"{stream.name}-{len(stream)}.bin"
+    """The rate for each average window size. Short runs get more rounds, as many as start within the seconds."""
+    table = as_table(data_set)
+    path = folder / f"{data_set.name}-{len(data_set)}.bin"
     if peer and not path.exists():
-        stream.save(path)
+        data_set.save(path)
     for window in windows:
-        duration = stream.window_for(window)
+        duration = data_set.window_for(window)
         best = dict.fromkeys(("swoop", "minimal", "peer"), 0.0)
         memory, peer_memory = 0.0, None
         done, end = 0, time.monotonic() + seconds
@@ -90,10 +106,10 @@ def rates(
             best["swoop"] = max(best["swoop"], rate)
             memory = join.stats.memory_bytes / max(join.stats.window_size, 1)
         yield Rate(
-            stream.name,
+            data_set.name,
             window,
             k,
-            len(stream),
+            len(data_set),
             best["swoop"],
             best["minimal"] if minimal else None,
             best["peer"] if peer else None,
@@ -103,26 +119,28 @@ def rates(
 
 
 @kernel
-def touch_slots(slots: Any, numbers: Any, number: int) -> None:
-    """What no exact join can do without: once to the list of each token."""
-    for p in range(numbers.size):
-        prefetch(slots, numbers[min(p + 40, numbers.size - 1)])
-        slot = slots[numbers[p]]
-        slot.newest = number
+def touch_slots(slots: Any, token_ids: Any, arrival: int) -> None:
+    """The least that an exact join must do: visit the list of each token once."""
+    for p in range(token_ids.size):
+        prefetch(slots, token_ids[min(p + 40, token_ids.size - 1)])
+        slot = slots[token_ids[p]]
+        slot.newest = arrival
         slot.size += 1
 
 
-def least(stream: Stream, window: int, rounds: int) -> tuple[float, float]:
-    """Sets per CPU second if each token's slot is touched and nothing else is done, in as much memory; and Swoop's."""
-    rate, join = max((run(as_table(stream), stream.window_for(window), 10) for _ in range(rounds)), key=lambda seen: seen[0])
-    slots = np.zeros(join._engine._arrays["slots"].size, SLOT)
-    numbers = np.unique(stream.tokens, return_inverse=True)[1] % len(slots)
+def least(data_set: DataSet, window: int, rounds: int) -> tuple[float, float]:
+    """Sets per CPU second if each token's slot is only touched, in as much memory as Swoop's; and Swoop's own rate."""
+    rate, join = max(
+        (run(as_table(data_set), data_set.window_for(window), 10) for _ in range(rounds)), key=lambda seen: seen[0]
+    )
+    slots = np.zeros(join._engine.memory["index.slots"].size, SLOT)
+    token_ids = np.unique(data_set.tokens, return_inverse=True)[1] % len(slots)
     spent = []
     for _ in range(rounds + 1):
         start = time.process_time()
-        touch_slots(slots, numbers, 1)
+        touch_slots(slots, token_ids, 1)
         spent.append(time.process_time() - start)
-    return len(stream) / min(spent[1:]), rate
+    return len(data_set) / min(spent[1:]), rate
 
 
 FILL = """
@@ -156,67 +174,67 @@ print((resident() - before) / join.stats.window_size)
 """
 
 
-def resident_bytes_per_set(stream: Stream, window: int, folder: Path) -> float:
-    """How much a process grows when the window fills, per set in it. The process reads the stream in parts."""
+def resident_bytes_per_set(data_set: DataSet, window: int, folder: Path) -> float:
+    """The growth of a process as the window fills, per set in it. The process reads the data set in parts."""
     path = folder / "resident.bin"
-    stream.save(path)
-    command = [sys.executable, "-c", FILL, str(path), str(stream.window_for(window)), str(len(stream))]
+    data_set.save(path)
+    command = [sys.executable, "-c", FILL, str(path), str(data_set.window_for(window)), str(len(data_set))]
     return float(subprocess.run(command, capture_output=True, text=True, check=True).stdout)
 
 
 def endless(windows: int = 10, window: int = 10_000, size: int = 13) -> list[int]:
-    """Engine memory after each half window of a stream in which most tokens are new."""
-    chance = np.random.default_rng(5)
+    """Memory of the engine after each half window of a stream in which most tokens are new."""
+    rng = np.random.default_rng(5)
     join = swoop.TopKJoin(k=10, window=swoop.last(window))
     curve, fresh = [], 10**6
     for _ in range(2 * windows):
         tokens = np.arange(fresh, fresh + window // 2 * size)
         fresh += tokens.size
-        common = chance.random(tokens.size) < 0.3
-        tokens[common] = (chance.random(np.count_nonzero(common)) ** 4 * 20_000).astype(np.int64)
+        common = rng.random(tokens.size) < 0.3
+        tokens[common] = (rng.random(np.count_nonzero(common)) ** 4 * 20_000).astype(np.int64)
         offsets = pa.array(np.arange(window // 2 + 1) * size)
         join.insert_many({"tokens": pa.LargeListArray.from_arrays(offsets, pa.array(tokens))}, time=None)
         curve.append(join.stats.memory_bytes)
     return curve
 
 
-def single_insertion(stream: Stream, window: int) -> tuple[float, float]:
-    """Microseconds, at the median, of one ``insert`` from Python, and of one set of a bulk."""
-    duration = stream.window_for(window)
-    times = stream.times.tolist()
+def single_insertion(data_set: DataSet, window: int) -> tuple[float, float]:
+    """Microseconds of one ``insert`` from Python (median), and of one set of a batch (mean)."""
+    duration = data_set.window_for(window)
+    times = data_set.times.tolist()
     join = swoop.TopKJoin(k=10, window=duration)
     spent = []
     clock = time.perf_counter_ns
-    for tokens, at in zip(stream.sets(), times, strict=True):
+    for tokens, at in zip(data_set.sets(), times, strict=True):
         start = clock()
         join.insert(tokens, at)
         spent.append(clock() - start)
     warm = spent[len(spent) // 2 :]
-    bulk = swoop.TopKJoin(k=10, window=duration)
-    table = as_table(stream)
-    half = len(stream) // 2
-    bulk.insert_many(table.slice(0, half))
+    batched = swoop.TopKJoin(k=10, window=duration)
+    table = as_table(data_set)
+    half = len(data_set) // 2
+    batched.insert_many(table.slice(0, half))
     start = clock()
-    bulk.insert_many(table.slice(half))
-    return statistics.median(warm) / 1000, (clock() - start) / 1000 / (len(stream) - half)
+    batched.insert_many(table.slice(half))
+    return statistics.median(warm) / 1000, (clock() - start) / 1000 / (len(data_set) - half)
 
 
-def pauses(stream: Stream, window: int, rounds: int) -> np.ndarray:
-    """Milliseconds of each arrival from a full window on, when from one set to the next nothing is similar any more.
+def pauses(data_set: DataSet, window: int, rounds: int) -> np.ndarray:
+    """Milliseconds of each arrival once the window is full, when similarity collapses from one set to the next.
 
-    The best of several rounds for each arrival: it does the same work in each, what the system does besides differs.
+    For each arrival the best of several rounds, which differ only in what else the system does.
     """
-    best: np.ndarray = np.min([_pauses(stream, window) for _ in range(rounds)], axis=0)
+    best: np.ndarray = np.min([_pauses(data_set, window) for _ in range(rounds)], axis=0)
     return best
 
 
-def _pauses(stream: Stream, window: int, size: int = 13, vocabulary: int = 1_000_000) -> np.ndarray:
-    """The new sets hold tokens that none of the others has, drawn evenly. Seen until all pairs of before have expired."""
-    duration = int(stream.times[-1] - stream.times[-window])
+def _pauses(data_set: DataSet, window: int, size: int = 13, vocabulary: int = 1_000_000) -> np.ndarray:
+    """The new sets have uniformly drawn tokens that no earlier set has. Runs until all earlier pairs have expired."""
+    duration = int(data_set.times[-1] - data_set.times[-window])
     join = swoop.TopKJoin(k=10, window=duration)
-    join.insert_many(as_table(stream))
-    drawn = np.random.default_rng(7).integers(0, vocabulary, (window + window // 4, size)) + int(stream.tokens.max()) + 1
-    now, step = int(stream.times[-1]), max(1, duration // window)
+    join.insert_many(as_table(data_set))
+    drawn = np.random.default_rng(7).integers(0, vocabulary, (window + window // 4, size)) + int(data_set.tokens.max()) + 1
+    now, step = int(data_set.times[-1]), max(1, duration // window)
     spent = np.zeros(len(drawn))
     clock = time.perf_counter_ns
     for number, row in enumerate(drawn):
@@ -229,7 +247,7 @@ def _pauses(stream: Stream, window: int, size: int = 13, vocabulary: int = 1_000
 
 
 def start_times() -> tuple[float, float]:
-    """Seconds from the start of a process to its first result: with an empty and with a warm cache."""
+    """Seconds from the start of a process to its first result, with an empty and a warm cache."""
     import os
     import tempfile
 
@@ -245,9 +263,9 @@ def start_times() -> tuple[float, float]:
     return spent[0], min(spent[1:])
 
 
-def feed_cost(stream: Stream, window: int, rounds: int) -> float:
-    """By how much the change feed slows a run down, as a share."""
-    table, duration = as_table(stream), stream.window_for(window)
+def feed_cost(data_set: DataSet, window: int, rounds: int) -> float:
+    """The slow-down by the change feed, as a share."""
+    table, duration = as_table(data_set), data_set.window_for(window)
     off = on = 0.0
     for _ in range(rounds):
         off = max(off, run(table, duration, 10)[0])

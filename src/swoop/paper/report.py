@@ -1,4 +1,4 @@
-"""A report as a list of parts, which becomes a page in HTML, or Markdown with pictures beside it."""
+"""A report as a list of parts, rendered as HTML, or as Markdown with its charts beside it."""
 
 from __future__ import annotations
 
@@ -35,22 +35,24 @@ class Table:
 
 
 @dataclass(frozen=True)
-class Picture:
-    """A chart, and in words what it shows."""
+class Chart:
+    """A chart, and what it shows in words."""
 
     name: str
     chart: Any
     says: str
 
 
-Part = Heading | Text | Table | Picture
+BEGIN, END = "<!-- measurements -->", "<!-- end of measurements -->"
+
+Part = Heading | Text | Table | Chart
 
 
 def save(parts: list[Part], folder: Path, kinds: tuple[str, ...]) -> None:
-    """Save all pictures."""
+    """Save all charts."""
     folder.mkdir(parents=True, exist_ok=True)
     for part in parts:
-        if isinstance(part, Picture):
+        if isinstance(part, Chart):
             for kind in kinds:
                 path = folder / f"{part.name}.{kind}"
                 part.chart.save(path, **({"scale_factor": 2} if kind == "png" else {}))
@@ -59,12 +61,12 @@ def save(parts: list[Part], folder: Path, kinds: tuple[str, ...]) -> None:
 
 
 def _smaller(svg: str) -> str:
-    """A hundredth of a pixel is fine enough, and a picture is described as a whole, not mark by mark."""
+    """Round to hundredths of a pixel, and drop the descriptions of single marks."""
     return re.sub(r' (aria-[a-z]+|role)="[^"]*"', "", re.sub(r"(\.\d\d)\d+", r"\1", svg))
 
 
 def as_html(title: str, parts: list[Part], folder: Path) -> str:
-    """One page, with the pictures of a folder in it."""
+    """One HTML page that contains the charts of a folder."""
     body = [f"<h1>{html.escape(title)}</h1>"]
     for part in parts:
         match part:
@@ -78,24 +80,24 @@ def as_html(title: str, parts: list[Part], folder: Path) -> str:
                 body.append(
                     f"<div class=wide><table class={kind}>{''.join(f'<tr>{line}</tr>' for line in lines)}</table></div>"
                 )
-            case Picture(name, _, says):
+            case Chart(name, _, says):
                 svg = _with_own_names((folder / f"{name}.svg").read_text(encoding="utf-8"), name)
                 body.append(f'<figure class=wide role=img aria-label="{html.escape(says, quote=True)}">{svg}</figure>')
     return _PAGE.replace("TITLE", html.escape(title)).replace("BODY", "\n".join(body))
 
 
 def _cell(cell: str) -> str:
-    kind = {"seen": "seen", "not seen": "not-seen", "not looked at": "not-looked-at"}.get(cell)
+    kind = {"seen": "seen", "not seen": "not-seen", "not measured": "not-measured"}.get(cell)
     return f"<td class={kind}>{cell}</td>" if kind else f"<td>{html.escape(cell)}</td>"
 
 
 def _with_own_names(svg: str, name: str) -> str:
-    """Clip paths of several pictures in one page must not share names."""
+    """Clip paths of several charts in one page must not share names."""
     return re.sub(r'(id="|url\(#)clip', rf"\1{name}-clip", svg)
 
 
-def as_markdown(title: str, parts: list[Part], pictures: str) -> str:
-    """A page whose pictures are in a folder beside it."""
+def as_markdown(title: str, parts: list[Part], charts: str) -> str:
+    """A Markdown page with its charts in a folder beside it."""
     blocks = [f"# {title}"]
     for part in parts:
         match part:
@@ -108,9 +110,18 @@ def as_markdown(title: str, parts: list[Part], pictures: str) -> str:
                 under[-1] = "--:" if kind == "numbers" else "---"
                 lines = (head, under, *([f"**{cell}**" if cell == "not seen" else cell for cell in row] for row in rows))
                 blocks.append("\n".join(f"| {' | '.join(line)} |" for line in lines))
-            case Picture(name, _, says):
-                blocks.append(f"![{says}]({pictures}/{name}.svg)")
+            case Chart(name, _, says):
+                blocks.append(f"![{says}]({charts}/{name}.svg)")
     return "\n\n".join(blocks) + "\n"
+
+
+def write_into(page: Path, lines: list[str]) -> None:
+    """Replace the lines between the two comments of a page."""
+    before, begin, rest = page.read_text(encoding="utf-8").partition(BEGIN)
+    _, end, after = rest.partition(END)
+    if not begin or not end:
+        raise ValueError(f"{page} has no place for measurements, between {BEGIN} and {END}")
+    page.write_text("\n".join([before + begin, "", *lines, "", end + after]), encoding="utf-8")
 
 
 _PAGE = """<!doctype html><html lang=en><meta charset=utf-8><title>TITLE</title>
@@ -126,7 +137,7 @@ th { color: #667085; font-weight: 500; } .numbers td { white-space: nowrap; }
 .numbers td + td, .numbers th + th, .notes td + td, .notes th + th { text-align: right; font-variant-numeric: tabular-nums; }
 .notes td:last-child, .notes th:last-child { text-align: left; width: 45%; }
 .words td:first-child { width: 38%; } .words td:nth-child(2) { white-space: nowrap; width: 7rem; }
-.seen { color: #2f7d4f; font-weight: 600; } .not-seen { color: #b3541e; font-weight: 600; } .not-looked-at { color: #98a2b3; }
+.seen { color: #2f7d4f; font-weight: 600; } .not-seen { color: #b3541e; font-weight: 600; } .not-measured { color: #98a2b3; }
 </style>
 BODY
 </html>

@@ -1,4 +1,4 @@
-"""Measurements on Spark, in local mode: histories, live streams, and the parts of a history alone."""
+"""Measurements on Spark in local mode: histories, live streams, and the parts of a history alone."""
 
 from __future__ import annotations
 
@@ -21,35 +21,35 @@ from pyspark.sql import DataFrame, SparkSession
 from pyspark.sql import functions as F  # noqa: N812
 
 import swoop
-from swoop.paper.streams import Stream, generate
+from swoop.paper.data_sets import DataSet, generate
 from swoop.spark import session, topk_history, topk_stream, words
 
 K = 10
 WINDOW = 10_000  # sets, on average
 FILE = 50_000  # rows of a file; a batch takes two
-WARM, FILES = 20, 100  # files of which the waiting time is not taken, and of which it is
+WARM, FILES = 20, 100  # files before the measurement of waiting times, and in total
 
 
-def report(rows: int, say: Callable[[str], None]) -> list[str]:
-    """The section of the report on Spark."""
+def report(rows: int, info: Callable[[str], None]) -> list[str]:
+    """The section of the report about Spark."""
     lines = [
         "",
         "## On Spark",
         "",
         f"Local mode, two cores, one session, rows of 13 words on average (tweet shape), k = {K}, windows of {WINDOW:,} sets.",
-        "Wall times; CPU is that of all processes: Python, Java and Python's workers. A first run warms up and does not",
+        "Wall times; CPU is that of all processes: Python, Java and the Python workers. A first run for warming up does not",
         "count.",
         "",
-        "| what | figure | CPU |",
+        "| what | measured | CPU |",
         "|---|--:|--:|",
     ]
     with tempfile.TemporaryDirectory() as name:
         folder = Path(name)
-        say(f"Spark: making {4 * rows:,} rows")
-        stream = generate("tweet", 4 * rows)
+        info(f"Spark: making {4 * rows:,} rows")
+        data_set = generate("tweet", 4 * rows)
         with _quiet_session() as spark:
-            for row in (*_history(spark, stream, rows, folder), *_live(spark, stream, rows, folder)):
-                say(row)
+            for row in (*_history(spark, data_set, rows, folder), *_live(spark, data_set, rows, folder)):
+                info(row)
                 lines.append(row)
     return lines
 
@@ -66,26 +66,26 @@ def _quiet_session() -> Iterator[SparkSession]:
 # data
 
 
-def _texts(stream: Stream) -> pa.Array:
-    tokens = pc.binary_join_element_wise("w", pa.array(stream.tokens).cast(pa.string()), "")
-    return pc.binary_join(pa.ListArray.from_arrays(pa.array(stream.offsets, pa.int32()), tokens), " ")
+def _texts(data_set: DataSet) -> pa.Array:
+    tokens = pc.binary_join_element_wise("w", pa.array(data_set.tokens).cast(pa.string()), "")
+    return pc.binary_join(pa.ListArray.from_arrays(pa.array(data_set.offsets, pa.int32()), tokens), " ")
 
 
-def _part(stream: Stream, start: int, stop: int) -> Stream:
-    offsets = stream.offsets[start : stop + 1]
-    return Stream(stream.name, stream.times[start:stop], offsets - offsets[0], stream.tokens[offsets[0] : offsets[-1]])
+def _part(data_set: DataSet, start: int, stop: int) -> DataSet:
+    offsets = data_set.offsets[start : stop + 1]
+    return DataSet(data_set.name, data_set.times[start:stop], offsets - offsets[0], data_set.tokens[offsets[0] : offsets[-1]])
 
 
-def _write(stream: Stream, folder: Path, prepared: bool, first: int = 0) -> None:
-    """Rows as Parquet files, of texts or of tokens, in files that a stream takes in order."""
+def _write(data_set: DataSet, folder: Path, prepared: bool, first: int = 0) -> None:
+    """Write rows with texts or tokens as Parquet files, which a stream reads in order."""
     folder.mkdir(exist_ok=True)
-    for number, start in enumerate(range(0, len(stream), FILE), first):
-        part = _part(stream, start, min(start + FILE, len(stream)))
+    for number, start in enumerate(range(0, len(data_set), FILE), first):
+        part = _part(data_set, start, min(start + FILE, len(data_set)))
         _write_file(part, folder / f"{number:05}.parquet", start, prepared)
         os.utime(folder / f"{number:05}.parquet", (1_700_000_000 + number,) * 2)
 
 
-def _write_file(part: Stream, path: Path, first_id: int, prepared: bool) -> None:
+def _write_file(part: DataSet, path: Path, first_id: int, prepared: bool) -> None:
     columns = {
         "id": pa.array(np.arange(first_id, first_id + len(part))),
         "time": pa.array(part.times).cast(pa.timestamp("us", "UTC")),
@@ -103,12 +103,12 @@ def _sets(rows: DataFrame) -> DataFrame:
     return rows if "tokens" in rows.columns else rows.select("id", "time", words("text").alias("tokens"))
 
 
-# figures
+# measurements
 
 
 @dataclass
 class Spent:
-    """Wall and CPU seconds, and the peak of the memory of Python's workers in bytes."""
+    """Wall and CPU seconds, and the peak memory of a Python worker in bytes."""
 
     wall: float = 0.0
     cpu: float = 0.0
@@ -162,30 +162,30 @@ def _resident(pid: int) -> int:
 
 
 def _tree() -> list[int]:
-    """The processes from this one downwards."""
+    """The pids of this process and its descendants."""
     parents = {int(name): int(stat[1]) for name in os.listdir("/proc") if name.isdigit() and (stat := _stat(int(name)))}
-    found = [os.getpid()]
-    for pid in found:
-        found += [child for child, parent in parents.items() if parent == pid]
-    return found
+    pids = [os.getpid()]
+    for pid in pids:
+        pids += [child for child, parent in parents.items() if parent == pid]
+    return pids
 
 
 def _ticks() -> dict[tuple[int, str], int]:
-    """The CPU time so far of each process, which is known by its number and its start."""
+    """The CPU time of each process so far, by pid and start time."""
     stats = {pid: _stat(pid) for pid in _tree()}
     return {(pid, stat[19]): int(stat[11]) + int(stat[12]) for pid, stat in stats.items() if stat}
 
 
-def _row(what: str, figure: str, spent: Spent | None = None) -> str:
-    return f"| {what} | {figure} | {f'{spent.cpu:.1f} s' if spent else ''} |"
+def _row(what: str, value: str, spent: Spent | None = None) -> str:
+    return f"| {what} | {value} | {f'{spent.cpu:.1f} s' if spent else ''} |"
 
 
 # histories
 
 
-def _history(spark: SparkSession, stream: Stream, rows: int, folder: Path) -> Iterator[str]:
-    window = dt.timedelta(microseconds=stream.window_for(WINDOW))
-    _write(stream, folder / "texts", prepared=False)
+def _history(spark: SparkSession, data_set: DataSet, rows: int, folder: Path) -> Iterator[str]:
+    window = dt.timedelta(microseconds=data_set.window_for(WINDOW))
+    _write(data_set, folder / "texts", prepared=False)
     files = [str(path) for path in sorted((folder / "texts").iterdir())]
 
     def run(count: int) -> Spent:
@@ -202,19 +202,20 @@ def _history(spark: SparkSession, stream: Stream, rows: int, folder: Path) -> It
     yield _row(
         "largest worker, short and long history", f"{once.worker_memory / 1e6:,.0f} MB, {four.worker_memory / 1e6:,.0f} MB"
     )
-    parts = _parts(spark, stream, rows, files, window)
+    parts = _parts(spark, data_set, rows, files, window)
     yield _row("tokenising, shuffling and sorting alone, then the engine alone", f"{parts.wall:.1f} s", parts)
-    yield _row("CPU of the history, by that of its parts", f"{once.cpu / parts.cpu:.2f} times")
+    yield _row("CPU of the history / CPU of its parts", f"{once.cpu / parts.cpu:.2f} times")
 
 
-def _parts(spark: SparkSession, stream: Stream, rows: int, files: list[str], window: dt.timedelta) -> Spent:
+def _parts(spark: SparkSession, data_set: DataSet, rows: int, files: list[str], window: dt.timedelta) -> Spent:
     best = Spent(wall=1e9, cpu=1e9)
     table = pa.table(
         {
             "tokens": pa.ListArray.from_arrays(
-                pa.array(stream.offsets[: rows + 1], pa.int32()), pa.array(stream.tokens[: stream.offsets[rows]], pa.int64())
+                pa.array(data_set.offsets[: rows + 1], pa.int32()),
+                pa.array(data_set.tokens[: data_set.offsets[rows]], pa.int64()),
             ),
-            "time": pa.array(stream.times[:rows]).cast(pa.timestamp("us", "UTC")),
+            "time": pa.array(data_set.times[:rows]).cast(pa.timestamp("us", "UTC")),
         }
     )
     for _ in range(2):
@@ -231,9 +232,9 @@ def _parts(spark: SparkSession, stream: Stream, rows: int, files: list[str], win
 # live streams
 
 
-def _live(spark: SparkSession, stream: Stream, rows: int, folder: Path) -> Iterator[str]:
-    window = dt.timedelta(microseconds=stream.window_for(WINDOW))
-    _write(_part(stream, 0, rows), folder / "tokens", prepared=True)
+def _live(spark: SparkSession, data_set: DataSet, rows: int, folder: Path) -> Iterator[str]:
+    window = dt.timedelta(microseconds=data_set.window_for(WINDOW))
+    _write(_part(data_set, 0, rows), folder / "tokens", prepared=True)
     rates = {}
     for kind in ("tokens", "texts"):
         source = folder / kind
@@ -248,10 +249,10 @@ def _live(spark: SparkSession, stream: Stream, rows: int, folder: Path) -> Itera
         )
     for kind in ("tokens", "texts"):
         rate = int(rates[kind] / 2)
-        waits = _waits(spark, stream, rate, kind == "tokens", folder / f"wait-{kind}")
+        waits = _waits(spark, data_set, rate, kind == "tokens", folder / f"wait-{kind}")
         what = f"from the arrival of a row to its result, {rate:,} rows/s of {kind}, trigger 500 ms: median, p95"
         yield _row(what, f"{np.percentile(waits, 50):.2f} s, {np.percentile(waits, 95):.2f} s")
-    start, first = _recovery(spark, stream, rows // 10, folder)
+    start, first = _recovery(spark, data_set, rows // 10, folder)
     yield _row(f"recovery of a window of {rows // 10:,} sets; with the next batch", f"{start:.2f} s; {first:.2f} s")
 
 
@@ -273,12 +274,12 @@ def _sustained(spark: SparkSession, source: Path, window: dt.timedelta, checkpoi
     return float(sum(batch["numInputRows"] for batch in batches[1:]) / (ends[-1] - ends[0]).total_seconds())
 
 
-def _waits(spark: SparkSession, stream: Stream, rate: int, prepared: bool, folder: Path) -> list[float]:
-    """Seconds from the arrival of each file of rows, four a second for 20 seconds, to the results with all of its rows."""
+def _waits(spark: SparkSession, data_set: DataSet, rate: int, prepared: bool, folder: Path) -> list[float]:
+    """Seconds from the arrival of each file, four per second for 20 seconds, to the results with all of its rows."""
     source = folder / ("tokens" if prepared else "texts")
     source.mkdir(parents=True)
     size = max(rate // 4, 1)
-    window = dt.timedelta(microseconds=WINDOW)  # a row a microsecond
+    window = dt.timedelta(microseconds=WINDOW)  # one row per microsecond
     arrived: list[tuple[int, float]] = []
     waits: list[float] = []
     handle = _stream(spark, source, window, files=1000).start(folder / "checkpoint", trigger="500 milliseconds")
@@ -286,9 +287,9 @@ def _waits(spark: SparkSession, stream: Stream, rate: int, prepared: bool, folde
     fed = 0
     while len(waits) < FILES - WARM and time.perf_counter() < begin + 120:
         if fed < FILES + 4 and time.perf_counter() >= begin + fed * 0.25:  # the last files push out the rows before them
-            start = fed * size % (len(stream) - size)
-            part = _part(stream, start, start + size)
-            part = Stream(part.name, stream.times[0] + np.arange(fed * size, fed * size + size), part.offsets, part.tokens)
+            start = fed * size % (len(data_set) - size)
+            part = _part(data_set, start, start + size)
+            part = DataSet(part.name, data_set.times[0] + np.arange(fed * size, fed * size + size), part.offsets, part.tokens)
             _write_file(part, source / f"{fed:05}.parquet", fed * size, prepared)
             arrived.append((fed, time.perf_counter()))
             fed += 1
@@ -302,14 +303,14 @@ def _waits(spark: SparkSession, stream: Stream, rate: int, prepared: bool, folde
     return waits
 
 
-def _recovery(spark: SparkSession, stream: Stream, size: int, folder: Path) -> tuple[float, float]:
-    """Seconds to start a stream again whose window holds so many sets, and to the end of its next batch."""
+def _recovery(spark: SparkSession, data_set: DataSet, size: int, folder: Path) -> tuple[float, float]:
+    """Seconds to restart a stream with so many sets in its window, and to the end of its next batch."""
     source = folder / "recovery-texts"
-    part = _part(stream, 0, 2 * size)
+    part = _part(data_set, 0, 2 * size)
     window = dt.timedelta(microseconds=part.window_for(size))
     _write(part, source, prepared=False)
     _stream(spark, source, window).start(folder / "checkpoint-recovery", available_now=True).await_termination()
-    _write(_part(stream, 2 * size, 2 * size + size // 10), source, prepared=False, first=100)
+    _write(_part(data_set, 2 * size, 2 * size + size // 10), source, prepared=False, first=100)
     begin = time.perf_counter()
     handle = _stream(spark, source, window).start(folder / "checkpoint-recovery", available_now=True)
     start = time.perf_counter() - begin

@@ -15,7 +15,7 @@ HOST = "127.0.0.1"
 
 
 class Cluster:
-    """A master and workers, as the package of PySpark brings them.
+    """A master and workers, as included in PySpark.
 
     Attributes
     ----------
@@ -66,7 +66,9 @@ class Cluster:
                 break
             time.sleep(0.1)
         self._end(self._master)
-        raise RuntimeError(f"Spark's master does not listen; it said: {(self._folder / 'master.log').read_text()[-2000:]}")
+        raise RuntimeError(
+            f"the Spark master does not listen; its log ends with: {(self._folder / 'master.log').read_text()[-2000:]}"
+        )
 
     def _start_worker(self) -> subprocess.Popen[bytes]:
         self._count += 1
@@ -75,7 +77,7 @@ class Cluster:
         return self._start(name, "org.apache.spark.deploy.worker.Worker", *size, self.master)
 
     def stop(self) -> None:
-        """End the processes that were started, with all their children."""
+        """End the processes that were started, and all their children."""
         for process in (*self.workers, self._master):
             self._end(process)
 

@@ -6,11 +6,15 @@ Everything here is a function of DataFrames, usable in local mode and on a clust
     posts = spark.read.schema("id long, time timestamp, text string").json("posts")
     sets = posts.select("id", "time", words("text").alias("tokens"))
     topk_history(sets, k=10, window="1 hour").show()
+
+What is here: all that needs Spark. What a live stream does with its rows is in :mod:`swoop.live`, which does without it.
+
+What you may touch: how data gets in and out. A result must not depend on partitions, slices, batches or cores.
 """
 
 from __future__ import annotations
 
-from swoop.live.base import StreamStats
+from swoop.live.live_stream import StreamStats
 from swoop.live.manifest import folder, result_files
 from swoop.spark.handle import StreamHandle
 from swoop.spark.history import at_least_once, explain, rejected, topk_history

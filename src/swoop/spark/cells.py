@@ -1,7 +1,7 @@
 """Cells on Spark: rows find their way to the cells of a grid, which are keys of a stateful operator.
 
     rows --route--> one row per cell and task: its sets as one binary, and when all rows of the task are (a heartbeat)
-         --groupBy(cell), transformWithStateInPandas--> what the cells say --> the driver
+         --groupBy(cell), transformWithStateInPandas--> what the cells report --> the driver
 
 Every task tells every cell when its rows are, so all cells know the watermark of the batch, and an idle cell moves on.
 """
@@ -22,14 +22,15 @@ from pyspark.sql import DataFrame, SparkSession
 from pyspark.sql import functions as F  # noqa: N812
 from pyspark.sql.streaming.stateful_processor import StatefulProcessor, StatefulProcessorHandle
 
+from swoop.errors import SwoopError
 from swoop.live.ahead import merged, spans_of
-from swoop.live.base import Parameters
-from swoop.live.cell import Cell, CellState, Report
+from swoop.live.cell import Cell, CellState, Report, error_to_json
 from swoop.live.chunks import from_bytes, to_bytes
 from swoop.live.grid import Grid
+from swoop.live.stream_spec import StreamSpec
 
 ROUTED = "cell long, sets binary, rejected binary, rows long, spans binary"
-SAID = "cell long, what string, data binary"
+RESULT_SCHEMA = "cell long, what string, data binary"
 FULL, FULL_BYTES = 200_000, 256 << 20  # rows that a task routes at once
 IDLE = 600  # seconds after which a worker forgets a cell
 CHUNKS, STATE = "chunks", "state"
@@ -57,13 +58,13 @@ class Layout:
         return len(self.keys)
 
 
-def said_by_cells(rows: DataFrame, layout: Layout, parameters: Parameters, run: str, ended: int | None) -> DataFrame:
-    """What the cells say about the rows of a stream that was prepared; see :data:`SAID`."""
+def cell_results(rows: DataFrame, layout: Layout, spec: StreamSpec, run: str, ended: int | None) -> DataFrame:
+    """What the cells report of the rows of a stream that was prepared; see :data:`RESULT_SCHEMA`."""
     groups = rows.withColumn("group", F.pmod(F.xxhash64("id"), F.lit(layout.grid.groups)).cast("int"))
     groups = groups.withColumn("size", F.size(F.array_distinct("tokens")).cast("long"))
-    routed = groups.mapInArrow(_router(layout, parameters.max_ahead), ROUTED)
-    cells = Cells(layout, parameters, run, ended)
-    return routed.groupBy("cell").transformWithStateInPandas(cells, SAID, "Append", "None")
+    routed = groups.mapInArrow(_router(layout, spec.max_ahead), ROUTED)
+    cells = Cells(layout, spec, run, ended)
+    return routed.groupBy("cell").transformWithStateInPandas(cells, RESULT_SCHEMA, "Append", "None")
 
 
 def _router(layout: Layout, max_ahead: int | None) -> Any:
@@ -101,15 +102,15 @@ def packed(rows: pa.Table, layout: Layout, max_ahead: int | None) -> pa.RecordBa
     )
 
 
-_kept: dict[tuple[str, int], tuple[float, Cell]] = {}
+_cell_cache: dict[tuple[str, int], tuple[float, Cell]] = {}
 """Cells that this worker has in memory, by run and number, with the time at which they were used."""
 
 
 class Cells(StatefulProcessor):
     """The cells of a grid, as Spark's stateful operator sees them."""
 
-    def __init__(self, layout: Layout, parameters: Parameters, run: str, ended: int | None) -> None:
-        self._layout, self._parameters, self._run, self._ended = layout, parameters, run, ended
+    def __init__(self, layout: Layout, spec: StreamSpec, run: str, ended: int | None) -> None:
+        self._layout, self._spec, self._run, self._ended = layout, spec, run, ended
 
     def init(self, handle: StatefulProcessorHandle) -> None:
         self._chunks = handle.getMapState(CHUNKS, "name string", "data binary")
@@ -117,33 +118,40 @@ class Cells(StatefulProcessor):
 
     def handleInputRows(self, key: Any, rows: Any, timerValues: Any) -> Iterator[pd.DataFrame]:  # noqa: N802, N803
         number = self._layout.keys.index(int(key[0]))
+        given = pd.concat(list(rows))
+        try:
+            results = list(serialise(self._process_batch(number, given)).items())
+        except SwoopError as error:  # the driver raises it, and so the batch does not count
+            results = [("error", error_to_json(error))]
+        results += [("rejected", data) for data in given["rejected"] if data is not None]
+        yield pd.DataFrame([(number, *result) for result in results], columns=["cell", "what", "data"])
+
+    def _process_batch(self, number: int, given: pd.DataFrame) -> Report:
         store = _SparkStore(self._chunks, self._state)
         started = time.perf_counter()
         cell, is_new = self._cell(number, store)
         rebuilt = sum(chunk.rows for chunk in cell.state.chunks) if is_new else 0
         seconds = time.perf_counter() - started
-        given = pd.concat(list(rows))
         tables = [from_bytes(data) for data in given["sets"] if data is not None]
         spans = (np.frombuffer(data, np.int64).reshape(-1, 3) for data in given["spans"])
         sets = pa.concat_tables(tables, promote_options="permissive") if tables else None
-        report = cell.step(sets, merged(spans, self._parameters.max_ahead), store, self._ended)
-        _kept[self._run, number] = time.monotonic(), cell
+        report = cell.step(sets, merged(spans, self._spec.max_ahead), store, self._ended)
+        _cell_cache[self._run, number] = time.monotonic(), cell
         _forget_others(self._run, cell.state.batches)
         report.figures.update(rows=int(given["rows"].sum()), rebuilt=rebuilt, seconds=seconds)
         report.figures.update(taken=0 if sets is None else sets.num_rows, spent=time.perf_counter() - started - seconds)
-        said = [*_said(report).items(), *(("rejected", data) for data in given["rejected"] if data is not None)]
-        yield pd.DataFrame([(number, *one) for one in said], columns=["cell", "what", "data"])
+        return report
 
     def _cell(self, number: int, store: _SparkStore) -> tuple[Cell, bool]:
         """The cell in memory, if it is the one that the state tells of, else a new one; and whether it is new.
 
         It is taken out of memory while it is changed, so that what is left there is never half-changed.
         """
-        _, cell = _kept.pop((self._run, number), (0, None))
+        _, cell = _cell_cache.pop((self._run, number), (0, None))
         state = CellState.from_json(store.state())
         if cell is not None and cell.state.version == state.version:
             return cell, False
-        return Cell(self._parameters, self._layout.grid, number, state, store), True
+        return Cell(self._spec, self._layout.grid, number, state, store), True
 
     def close(self) -> None:
         pass
@@ -151,9 +159,9 @@ class Cells(StatefulProcessor):
 
 def _forget_others(run: str, batches: int) -> None:
     """Forget cells that other workers have taken over, and those of streams that seem to be over."""
-    for key, (used, cell) in list(_kept.items()):
+    for key, (used, cell) in list(_cell_cache.items()):
         if time.monotonic() - used > IDLE or (key[0] == run and cell.state.batches < batches - 1):
-            del _kept[key]
+            del _cell_cache[key]
 
 
 class _SparkStore:
@@ -178,12 +186,12 @@ class _SparkStore:
         found = self._state.get()
         return None if found is None else str(found[0])
 
-    def keep(self, state: str) -> None:
+    def write_state(self, state: str) -> None:
         self._state.update((state,))
 
 
-def finish_cells(spark: SparkSession, checkpoint: str, layout: Layout, parameters: Parameters) -> pa.Table:
-    """What the cells say when the rows enter that they hold. Their state is read as Spark left it."""
+def finish_cells(spark: SparkSession, checkpoint: str, layout: Layout, spec: StreamSpec) -> pa.Table:
+    """What the cells report when the rows enter that they hold. Their state is read as Spark left it."""
 
     def read(name: str) -> DataFrame:
         return spark.read.format("statestore").option("path", checkpoint).option("stateVarName", name).load()
@@ -195,23 +203,27 @@ def finish_cells(spark: SparkSession, checkpoint: str, layout: Layout, parameter
     def finish(key: tuple[Any, ...], rows: pa.Table) -> pa.Table:
         number = layout.keys.index(key[0].as_py())
         data = dict(zip(rows["name"].to_pylist(), rows["data"].to_pylist(), strict=True))
-        (state,) = (CellState.from_json(name) for name, found in data.items() if found is None)
-        said = _said(Cell(parameters, grid, number, state, _Given(data)).finish())
-        return pa.table({"cell": pa.array([number] * len(said), pa.int64()), "what": list(said), "data": list(said.values())})
+        try:
+            (state,) = (CellState.from_json(name) for name, found in data.items() if found is None)
+            found = serialise(Cell(spec, grid, number, state, _ReadOnlyStore(data)).finish())
+        except SwoopError as error:
+            found = {"error": error_to_json(error)}
+        cells = pa.array([number] * len(found), pa.int64())
+        return pa.table({"cell": cells, "what": list(found), "data": list(found.values())})
 
-    return states.unionByName(chunks).groupBy("cell").applyInArrow(finish, SAID).toArrow()
+    return states.unionByName(chunks).groupBy("cell").applyInArrow(finish, RESULT_SCHEMA).toArrow()
 
 
-def _said(report: Report) -> dict[str, bytes]:
+def serialise(report: Report) -> dict[str, bytes]:
     """A report as Spark carries it."""
-    said = {"figures": json.dumps(report.figures).encode()}
+    results = {"figures": json.dumps(report.figures).encode()}
     for what, table in (("events", report.events), ("late", report.late), ("rejected", report.rejected)):
         if table.num_rows:
-            said[what] = to_bytes(table).to_pybytes()
-    return said
+            results[what] = to_bytes(table).to_pybytes()
+    return results
 
 
-class _Given:
+class _ReadOnlyStore:
     """Chunks that are there already."""
 
     def __init__(self, data: dict[str, bytes]) -> None:

@@ -33,9 +33,9 @@ def fetch(frame: DataFrame, piece_rows: int) -> pa.Table | Backlog:
     if not first.num_rows or pc.max(places).as_py() < most:
         return first.drop_columns(PLACE)
     del first, places
-    kept = frame.persist(StorageLevel.DISK_ONLY)
-    times = np.sort(kept.filter(F.col("reason").isNull()).select("time").toArrow()["time"].to_numpy())
-    return Backlog(times, _pieces(kept, _borders(times, piece_rows), schema))
+    persisted = frame.persist(StorageLevel.DISK_ONLY)
+    times = np.sort(persisted.filter(F.col("reason").isNull()).select("time").toArrow()["time"].to_numpy())
+    return Backlog(times, _pieces(persisted, _borders(times, piece_rows), schema))
 
 
 def _borders(times: np.ndarray, rows: int) -> list[int]:
@@ -53,18 +53,18 @@ def _borders(times: np.ndarray, rows: int) -> list[int]:
     return found
 
 
-def _pieces(kept: DataFrame, borders: list[int], schema: pa.Schema) -> Iterator[pa.Table]:
+def _pieces(persisted: DataFrame, borders: list[int], schema: pa.Schema) -> Iterator[pa.Table]:
     """The rows of a batch, spread over pieces: those that can be used by time, the others anyhow."""
     count = len(borders) + 1
     by_time = F.size(F.filter(F.array(*map(F.lit, borders)).cast("array<long>"), lambda border: border <= F.col("time")))
     anyhow = F.pmod(F.monotonically_increasing_id(), F.lit(count))
     piece = F.when(F.col("reason").isNull(), by_time).otherwise(anyhow).cast("int")
-    spread = kept.withColumn(PLACE, piece).repartitionById(count, PLACE).withColumn(PLACE, F.col(PLACE).cast("long"))
-    context = kept.sparkSession.sparkContext
+    spread = persisted.withColumn(PLACE, piece).repartitionById(count, PLACE).withColumn(PLACE, F.col(PLACE).cast("long"))
+    context = persisted.sparkSession.sparkContext
     try:
         found: Iterator[bytes] = RDD(spread._jdf.toArrowBatchRdd().toJavaRDD(), context, NoOpSerializer()).toLocalIterator()
         batches = (pa.ipc.read_record_batch(pa.py_buffer(data), schema) for data in found)
         for _, parts in groupby(batches, lambda batch: batch[PLACE][0].as_py()):
             yield pa.Table.from_batches(parts, schema).drop_columns(PLACE)
     finally:
-        kept.unpersist()
+        persisted.unpersist()

@@ -1,46 +1,33 @@
-"""A live join that runs: what can be asked of it, and how it ends."""
+"""The handle of a running stream: its results, and how it ends."""
 
 from __future__ import annotations
 
-import re
+import datetime as dt
 import shutil
 import threading
 import time as clock
 from collections.abc import Callable
 from contextlib import suppress
-from typing import Any, cast
+from typing import Any
 
 import pyarrow as pa
 from pyspark.sql import DataFrame
 
-from swoop import errors
 from swoop.errors import InvalidArgument, InvalidType
-from swoop.live.base import Resuming, StreamStats, log
 from swoop.live.checkpoint import Checkpoint, State
 from swoop.live.folders import ResultFolder
-from swoop.live.live_join import LiveJoin
+from swoop.live.live_stream import LiveStream, StreamStats, log
 from swoop.live.metrics import Metrics
 from swoop.live.outputs import MemoryOutput
 from swoop.live.pieces import Backlog
-from swoop.results import Changes, Explanation, Pair, Step, TopK
+from swoop.results import Changes, Explanation, Pair, SkybandStep, TopK
+from swoop.times import MICROSECOND
 
 TENDING = 1.0  # seconds between two looks at results that wait to be final
-MICROSECONDS = 1_000_000  # in a second
-
-
-def _plain(error: BaseException) -> BaseException:
-    """What a cell said, if Spark's error has one of Swoop's inside."""
-    found = re.search(r"swoop\.errors\.(\w+): (.*)", str(error))
-    kind = getattr(errors, found[1], None) if found else None
-    if found is None or kind is None:
-        return error
-    plain: BaseException = kind(found[2])
-    plain.__cause__ = error
-    return plain
 
 
 class StreamHandle:
-    """A live join that runs.
+    """A running stream.
 
     Attributes
     ----------
@@ -52,14 +39,15 @@ class StreamHandle:
 
     def __init__(
         self,
-        live: Resuming,
-        kept: Checkpoint,
+        live: LiveStream,
+        checkpoint: Checkpoint,
         memory: list[MemoryOutput],
         files: list[ResultFolder],
         temporary: str | None,
         fetch: Callable[[DataFrame], pa.Table | Backlog],
     ) -> None:
-        self._live, self._kept, self._memory, self._files, self._temporary = live, kept, memory, files, temporary
+        self._live, self._checkpoint = live, checkpoint
+        self._memory, self._files, self._temporary = memory, files, temporary
         self._fetch = fetch
         self._failure: BaseException | None = None
         self._over, self._halted = threading.Event(), threading.Event()
@@ -72,7 +60,7 @@ class StreamHandle:
 
     def _begin(self, query: Any, ends: bool, metrics_port: int | None, silence: float | None) -> None:
         self.query = query
-        self._kept.note_query(str(query.id))
+        self._checkpoint.note_query(str(query.id))
         if silence is not None:
             self._timer = threading.Thread(target=self._follow_clock, args=(silence,), name="swoop clock", daemon=True)
             self._timer.start()
@@ -81,7 +69,7 @@ class StreamHandle:
         threading.Thread(target=self._watch, args=(ends,), name="swoop stream", daemon=True).start()
         threading.Thread(target=self._tend, name="swoop outputs", daemon=True).start()
 
-    def _take(self, frame: DataFrame, batch: int) -> None:
+    def _process_batch(self, frame: DataFrame, batch: int) -> None:
         try:
             started = clock.perf_counter()
             with self._turn:
@@ -96,11 +84,11 @@ class StreamHandle:
         """While the stream runs, with or without rows: results become final in time, and a lost checkpoint ends the stream."""
         while not self._over.wait(TENDING):
             try:
-                if self._kept.lost:
-                    self._kept.check()
+                if self._checkpoint.lost:
+                    self._checkpoint.check()
                 self._settle(force=False)
             except Exception as error:
-                if self._kept.lost:
+                if self._checkpoint.lost:
                     self._failure = self._failure or error
                     self.query.stop()
                     return
@@ -109,20 +97,20 @@ class StreamHandle:
     def _settle(self, force: bool) -> None:
         """Make results final whose batches Spark has committed: those that have waited long enough, or all."""
         if force or any(files.is_due() for files in self._files):
-            self._kept.check()
-            step = State(self._kept.committed(), 0, ended=True).step
+            self._checkpoint.check()
+            step = State(self._checkpoint.committed(), 0, ended=True).step
             for files in self._files:
                 files.settle(step, force)
 
     def _follow_clock(self, silence: float) -> None:
-        """Let time move on whenever no rows have come for so many seconds."""
+        """Advance time whenever no rows have arrived for so many seconds."""
         while not self._halted.wait(silence / 10):
             if not self._turn.acquire(blocking=False):  # a batch is being done
                 continue
             try:
                 now = clock.monotonic()
                 if now - self._heard >= silence:
-                    cast(LiveJoin, self._live).idle(int((now - self._heard) * MICROSECONDS))
+                    self._live.advance_clock(dt.timedelta(seconds=now - self._heard) // MICROSECOND)
                     self._heard = now
             except BaseException as error:
                 self._failure = error
@@ -136,9 +124,9 @@ class StreamHandle:
         try:
             self.query.awaitTermination()
             if ends and not self._stopped and self._is_drained():
-                self._live.end()
+                self._live.finish()
         except BaseException as error:
-            self._failure = self._failure or _plain(error)
+            self._failure = self._failure or error
         finally:
             self._halted.set()
             if self._timer is not None:
@@ -153,7 +141,7 @@ class StreamHandle:
                 self._server.shutdown()
                 self._server.server_close()
             with suppress(OSError):
-                self._kept.release()
+                self._checkpoint.release()
             if self._temporary is not None:
                 shutil.rmtree(self._temporary, ignore_errors=True)
             self._over.set()
@@ -163,7 +151,7 @@ class StreamHandle:
 
         A query that somebody has stopped ends in the same way, without an error; but it never came to look for rows in vain.
         """
-        return bool(self.query._jsq.streamingQuery().noNewData()) and self._kept.committed() == self.stats.batch
+        return bool(self.query._jsq.streamingQuery().noNewData()) and self._checkpoint.committed() == self.stats.batch
 
     def topk(self) -> TopK:
         """The most similar pairs after the last batch, at most k, in the total order."""
@@ -173,52 +161,52 @@ class StreamHandle:
         """Every change of the top-k since the last call. Only with ``changes="memory"``."""
         if not self._memory:
             raise InvalidArgument('changes are not kept in memory; start the stream with changes="memory"')
-        return Changes.joined(self._memory[0].take() or [self._live.no_changes()])
+        return Changes.joined(self._memory[0].take() or [self._live.no_changes])
 
     def explain(self, pair: Pair) -> Explanation:
         """What the sets of a pair share and what only one of them has. Both must still be in the window."""
         return self._live.explain(pair)
 
     def texts(self, pair: Pair) -> tuple[str | None, str | None]:
-        """The texts of the newer and of the older set, if ``topk_stream`` was given ``text``; None where they are gone."""
+        """The texts of the newer and of the older set, if ``topk_stream`` was given ``text``; None if they are gone."""
         return self._live.texts(pair)
 
-    def skyband(self) -> list[Step]:
-        """How similar a new pair must be to matter, over the time to come; see :meth:`swoop.TopKJoin.skyband`."""
+    def skyband(self) -> list[SkybandStep]:
+        """How similar a new pair must be to matter, by its end time; see :meth:`swoop.TopKJoin.skyband`."""
         return self._live.skyband()
 
     @property
     def stats(self) -> StreamStats:
-        """Figures after the last batch."""
+        """Metrics after the last batch."""
         return self._live.stats
 
     @property
     def is_active(self) -> bool:
-        """Whether the stream runs."""
+        """Whether the stream is running."""
         return not self._over.is_set()
 
     @property
     def failure(self) -> BaseException | None:
-        """What made the stream fail, if something did."""
+        """The error that ended the stream, if there was one."""
         return None if self._stopped else self._failure
 
     @property
     def metrics_port(self) -> int | None:
-        """The port at which figures for Prometheus are served."""
+        """The port on which metrics for Prometheus are served."""
         return None if self._server is None else int(self._server.server_port)
 
     def metrics(self) -> str:
-        """The figures in the text format of Prometheus."""
+        """The metrics in the text format of Prometheus."""
         return self._metrics.text()
 
     def stop(self) -> None:
-        """Stop the stream. A run with the same checkpoint goes on where it stopped."""
+        """Stop the stream. A run with the same checkpoint resumes where it stopped."""
         self._stopped = True
         self.query.stop()
         self._over.wait()
 
     def await_termination(self, timeout: float | None = None) -> bool:
-        """Wait until the stream is over, at most ``timeout`` seconds; whether it is. Raises what made it fail."""
+        """Wait for the end of the stream, at most ``timeout`` seconds. Returns whether it has ended; raises its failure."""
         if timeout is not None and timeout < 0:
             raise InvalidType(f"timeout must be a number of seconds, not {timeout!r}")
         over = self._over.wait(timeout)

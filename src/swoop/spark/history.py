@@ -18,11 +18,10 @@ from pyspark.sql import Column, DataFrame, Window
 from pyspark.sql import functions as F  # noqa: N812
 from pyspark.sql import types as T  # noqa: N812
 
-from swoop.errors import InvalidArgument
-from swoop.similarity import Similarity, check_min_similarity, find_similarity
+from swoop.errors import InvalidArgument, UnusableRows
+from swoop.similarity import Similarity
 from swoop.spark.rows import (
     Names,
-    check_k,
     find_spark_window,
     from_ticks,
     id_of,
@@ -36,6 +35,7 @@ from swoop.spark.rows import (
     why_unusable,
 )
 from swoop.spark.slices import PAIR, replay_slice
+from swoop.spec import JoinSpec
 from swoop.times import FIRST_DATETIME, LAST_DATETIME
 
 
@@ -57,32 +57,37 @@ def topk_history(
     Parameters
     ----------
     sets
-        One row per set: an id, a time (timestamp or integer, as the window demands) and an array of tokens. Rows that cannot
-        be used are left out with a warning that counts them; :func:`rejected` gives them.
+        One row per set: an id, a time (timestamp or integer, as the window requires) and an array of tokens. Unusable rows are
+        left out with a warning that counts them; :func:`rejected` returns them.
     k, window, similarity, min_similarity
         As for :class:`swoop.TopKJoin`. The window is a duration or an integer.
     id, time, tokens, stream
-        Names of the columns. With ``stream``, a column of ``"left"`` and ``"right"``, only left-right pairs count.
+        Names of the columns. ``stream`` names one with ``"left"`` and ``"right"``; then only pairs across the sides count.
     slices
-        Into how many slices time is cut; by default chosen from the data and the cores.
+        The number of slices that time is cut into; by default chosen from the data and the cores.
 
     Returns
     -------
     DataFrame
-        ``newer``, ``older`` (ids), ``similarity``, ``overlap``, ``enter``, ``leave``: one row per stay of positive length. The
-        history ends at the time of its last row; whoever is still there has ``leave`` null.
+        ``newer``, ``older`` (ids), ``similarity``, ``overlap``, ``enter``, ``leave``: one row per stay of positive duration.
+        The history ends at the time of its last row; pairs that are still in the top-k then have a null ``leave``.
     """
-    check_k(k)
     if sets.isStreaming:
         raise InvalidArgument("sets is a stream, and a history has an end; make it with spark.read, or use topk_stream")
     if slices is not None and slices < 1:
         raise InvalidArgument(f"slices must be at least 1, not {slices}")
-    length = find_spark_window(window)
-    measure = find_similarity(similarity)
-    threshold = check_min_similarity(measure, min_similarity)
+    spec = JoinSpec(
+        k,
+        find_spark_window(window),
+        similarity,
+        two_streams=stream is not None,
+        min_similarity=min_similarity,
+        track_changes=True,
+    )
+    length = spec.window.duration
     names = Names(id, time, tokens, stream)
     names.check(sets)
-    kind = time_kind(sets, time, length)
+    kind = time_kind(sets, time, spec.window)
     sets, names = names.plain(sets)
     prepared = sets.select(
         id_of(sets, names).alias("id"),
@@ -93,20 +98,15 @@ def topk_history(
     )
     extent = _measure(prepared, slices)
     if extent.unusable:
-        warnings.warn(
-            f"{extent.unusable} rows cannot be used and are left out; swoop.spark.rejected(sets, ...) gives them and says why",
-            stacklevel=2,
-        )
+        warnings.warn(UnusableRows(extent.unusable), stacklevel=2)
     id_type = prepared.schema["id"].dataType
     if extent.rows == 0:
         segments = prepared.sparkSession.createDataFrame([], _segment_schema(id_type))
     else:
-        cuts = extent.cuts(length.length, slices, _cores(sets))
-        run = _replay(
-            k, length.length, similarity, threshold, stream is not None, cuts, T.StructType([T.StructField("id", id_type)])
-        )
+        cuts = extent.cuts(length, slices, _cores(sets))
+        run = _replay(spec, cuts, T.StructType([T.StructField("id", id_type)]))
         # not a filter: Spark would push it down to the texts, and make the tokens of each once more for it
-        slices_of = F.when(F.col("reason").isNull(), _slices_of(F.col("time"), cuts, length.length))
+        slices_of = F.when(F.col("reason").isNull(), _slices_of(F.col("time"), cuts, length))
         segments = (
             prepared.withColumn("slice", F.explode(slices_of))
             .drop("reason")
@@ -129,7 +129,7 @@ def topk_history(
 def rejected(
     sets: DataFrame, *, id: str = "id", time: str = "time", tokens: str = "tokens", stream: str | None = None
 ) -> DataFrame:
-    """The rows that :func:`topk_history` cannot use, with two more columns: ``reason``, and ``row``, the whole row in JSON.
+    """The rows that :func:`topk_history` cannot use, with two more columns: ``reason``, and ``row``, the whole row as JSON.
 
     These are rows with a null id, time, set or token, a time out of range, a set of too many tokens, a stream that is neither
     left nor right, or an id or token that is not UTF-8. Whatever they hold, they can be collected: strings that are not UTF-8
@@ -139,11 +139,11 @@ def rejected(
     names.check(sets)
     kind = time_kind(sets, time)
     columns = [name for name in sets.columns if name.lower() not in ("reason", "row")]
-    kept = [place for place, name in enumerate(sets.columns) if name in columns]
+    places = [place for place, name in enumerate(sets.columns) if name in columns]
     plain, names = names.plain(sets)
-    shown = [_collectable(plain, plain.columns[place]) for place in kept]
+    shown = [_collectable(plain, plain.columns[place]) for place in places]
     found = plain.select(*shown, why_unusable(plain, names, kind), row_in_json(plain, sets.columns))
-    found = found.toDF(*(f"c{place}" for place in range(len(kept))), "reason", "row")
+    found = found.toDF(*(f"c{place}" for place in range(len(places))), "reason", "row")
     return found.filter(F.col("reason").isNotNull()).toDF(*columns, "reason", "row")
 
 
@@ -156,7 +156,7 @@ def _collectable(sets: DataFrame, name: str) -> Column:
 
 
 def at_least_once(stays: DataFrame) -> DataFrame:
-    """The pairs that are in the top-k of any window: each once, with its first entry and its number of stays."""
+    """The pairs that were in the top-k at any time: each once, with its first entry and its number of stays."""
     return stays.groupBy("newer", "older", "similarity", "overlap").agg(
         F.min("enter").alias("first_enter"), F.count("*").alias("stays")
     )
@@ -253,40 +253,22 @@ def _segment_schema(id_type: T.DataType) -> T.StructType:
     )
 
 
-def _replay(
-    k: int,
-    length: int,
-    similarity: str | Similarity,
-    threshold: float | None,
-    two_streams: bool,
-    cuts: list[int],
-    ids: T.StructType,
-) -> Callable[..., Any]:
+def _replay(spec: JoinSpec, cuts: list[int], ids: T.StructType) -> Callable[..., Any]:
     """The function of a slice: its sets in, segments of stays out."""
     from pyspark.sql.pandas.types import to_arrow_schema
 
     id_type = to_arrow_schema(ids).field("id").type
+    in_ticks = spec.in_ticks()
 
     def replay(key: tuple[pa.Scalar, ...], batches: Iterator[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
         number = key[0].as_py()
-        yield from replay_slice(
-            batches,
-            k,
-            length,
-            similarity,
-            threshold,
-            two_streams,
-            cuts[number],
-            cuts[number + 1],
-            number == len(cuts) - 2,
-            id_type,
-        )
+        yield from replay_slice(batches, in_ticks, cuts[number], cuts[number + 1], number == len(cuts) - 2, id_type)
 
     return replay
 
 
 def _join_segments(segments: DataFrame) -> DataFrame:
-    """Put together the segments of a stay that was cut: one ends where the next begins."""
+    """Join the segments of a stay that was cut at a slice boundary."""
     in_order = Window.partitionBy(*PAIR).orderBy("enter")
     begins = F.coalesce((F.lag("leave").over(in_order) != F.col("enter")).cast("int"), F.lit(1))
     numbered = segments.withColumn("begins", begins)

@@ -99,7 +99,7 @@ def _range(codes: range) -> str:
 
 
 def transitions(events: DataFrame, case: str, activity: str, time: str) -> DataFrame:
-    """One set per case of an event log: its pairs of subsequent activities; its time is that of the last activity.
+    """One set per case of an event log: its pairs of consecutive activities; its time is that of the last activity.
 
     The columns are ``id`` (the case), ``time`` and ``tokens``. A case with one activity is an empty set.
     """

@@ -10,7 +10,7 @@ from pyspark.sql import types as T  # noqa: N812
 
 from swoop.engine.rank import MAX_SET_SIZE
 from swoop.errors import InvalidArgument, InvalidData
-from swoop.times import FIRST_DATETIME, LAST_DATETIME, LATEST, TimeKind, Window, find_window
+from swoop.times import FIRST_DATETIME, LAST_DATETIME, LATEST, TimeKind, WindowSpec, find_window
 
 
 @dataclass(frozen=True)
@@ -29,13 +29,13 @@ class Names:
             if sets.columns.count(name) != 1:
                 there = ", ".join(map(repr, sets.columns))
                 wrong = "there is no column" if name not in sets.columns else "there is more than one column"
-                raise InvalidData(f"{wrong} {name!r} for {argument}; there is {there}. Name it with {argument}=...")
+                raise InvalidData(f"{wrong} {name!r} for {argument}; columns: {there}. Name it with {argument}=...")
         found = sets.schema[self.tokens].dataType
         if not isinstance(found, T.ArrayType) or not isinstance(
             found.elementType, T.StringType | T.BinaryType | T.IntegralType
         ):
             raise InvalidData(
-                f"column {self.tokens!r} has type {found.simpleString()}; tokens are an array of strings, binaries or integers"
+                f"column {self.tokens!r} has type {found.simpleString()}; tokens must be arrays of strings, bytes or integers"
             )
 
     def _given(self) -> list[tuple[str, str]]:
@@ -56,23 +56,17 @@ def _plain_name(place: int) -> str:
     return f"c{place}"
 
 
-def check_k(k: object) -> int:
-    if isinstance(k, bool) or not isinstance(k, int) or k < 1:
-        raise InvalidArgument(f"k must be an integer of at least 1, not {k!r}")
-    return k
-
-
-def find_spark_window(window: object) -> Window:
+def find_spark_window(window: object) -> WindowSpec:
     """The window that the caller means, if it is one of those that Spark's ways to run have."""
     found = find_window(window)
     if found.kind not in ("duration", "integer"):
         raise InvalidArgument(
-            f"on Spark a window is a duration or an integer, not {window!r}; for other windows use swoop.TopKJoin"
+            f"on Spark, a window must be a duration or an integer, not {window!r}; for other windows use swoop.TopKJoin"
         )
     return found
 
 
-def time_kind(sets: DataFrame, time: str, window: Window | None = None) -> TimeKind:
+def time_kind(sets: DataFrame, time: str, window: WindowSpec | None = None) -> TimeKind:
     """What the times of a column are, if they go with the window."""
     found = sets.schema[time].dataType
     durations, integers = (window is None or window.kind == kind for kind in ("duration", "integer"))
@@ -84,7 +78,7 @@ def time_kind(sets: DataFrame, time: str, window: Window | None = None) -> TimeK
         return "integer"
     wanted = " or ".join(["timestamps"] * durations + ["integers"] * integers)
     hint = "; swoop.spark.timestamps makes them from texts and numbers" if durations else ""
-    raise InvalidData(f"column {time!r} has type {found.simpleString()}, but here times are {wanted}{hint}")
+    raise InvalidData(f"column {time!r} has type {found.simpleString()}, but times must be {wanted} here{hint}")
 
 
 def _epoch() -> Column:

@@ -1,4 +1,4 @@
-"""A Spark session that is set up well for Swoop."""
+"""Spark sessions with good settings for Swoop."""
 
 from __future__ import annotations
 
@@ -29,7 +29,7 @@ _SETTINGS = {
 
 
 def session(master: str | None = None, *, name: str = "swoop", memory: str = "2g", **settings: Any) -> SparkSession:
-    """The active Spark session, or a new one that is set up well.
+    """The active Spark session, or a new one with good settings.
 
     Parameters
     ----------
@@ -51,8 +51,8 @@ def session(master: str | None = None, *, name: str = "swoop", memory: str = "2g
     wanted = {**_SETTINGS, **given}
     builder = SparkSession.builder.appName(name)
     if master is None and "PYSPARK_GATEWAY_PORT" in os.environ:  # spark-submit has said where, and how
-        said = SparkConf()
-        wanted = {key: value for key, value in wanted.items() if key in given or not said.contains(key)}
+        submitted = SparkConf()
+        wanted = {key: value for key, value in wanted.items() if key in given or not submitted.contains(key)}
     elif (master := master or os.environ.get("SPARK_REMOTE") or "local[*]").startswith("sc://"):
         builder = builder.remote(master)  # a server has its own Java, memory and addresses
         wanted = {key: value for key, value in wanted.items() if key.startswith("spark.sql.")}

@@ -68,5 +68,5 @@ def choose_cells(rate: float, window: float, machines: Machines) -> int:
             return cells
     raise InvalidArgument(
         f"{rate:,.0f} sets per unit of time and a window of {rate * window:,.0f} sets ({size / 2**30:,.1f} GiB) are more than "
-        f"{machines.cores} cores with {machines.core_bytes / 2**30:.1f} GiB each can do; use more executors, or say cells=..."
+        f"{machines.cores} cores with {machines.core_bytes / 2**30:.1f} GiB each can do; use more executors, or set cells=..."
     )

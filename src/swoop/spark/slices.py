@@ -2,120 +2,101 @@
 
 from __future__ import annotations
 
-from bisect import bisect_right
-from collections import deque
 from collections.abc import Iterable, Iterator
-from operator import itemgetter
-from typing import Any, cast
+from typing import cast
 
 import numpy as np
 import pyarrow as pa
 
+from swoop.join.payloads import TablePayloads
 from swoop.join.topk_join import TopKJoin
-from swoop.similarity import Similarity
+from swoop.spec import JoinSpec
+from swoop.stays import Stay, Stays
 
 PAIR = ("newer_time", "newer_place", "older_time", "older_place")
-SEGMENT = (*PAIR, "newer", "older", "similarity", "overlap", "enter", "leave")
-FULL = 20_000  # segments that are given at once
 
 
 def replay_slice(
     batches: Iterable[pa.RecordBatch],
-    k: int,
-    length: int,
-    similarity: str | Similarity,
-    threshold: float | None,
-    two_streams: bool,
+    spec: JoinSpec,
     start: int,
     stop: int,
     last: bool,
     id_type: pa.DataType,
 ) -> Iterator[pa.RecordBatch]:
-    """Let the sets of a slice arrive, in order, and give the segments of stays within ``[start, stop)``.
+    """Let the sets of a slice arrive, in order, and give the segments of stays within ``[start, stop)``. Times are ticks.
 
     ``leave`` is the time at which a stay ends or is cut, and null if the history ends.
     """
-    join = TopKJoin(k, length, similarity, two_streams=two_streams, min_similarity=threshold, track_changes=True)
-    stays = _Stays(start, id_type)
-    sets = _Sets()
+    join = TopKJoin.from_spec(spec)
+    segments = _Segments(start, id_type)
     for batch in batches:
-        sets.add(batch.column("time").to_numpy(), batch.column("id"))
-        join.insert_many(batch, stream="stream" if two_streams else None)
-        stays.take(join, sets)
-        if len(stays) > FULL:
-            yield stays.give()
+        segments.arrive(batch)
+        join.insert_many(batch, stream="stream" if spec.two_streams else None)
+        yield from segments.take(join)
     if not last:
         join.advance(stop - 1)
-    stays.take(join, sets)
-    stays.end(None if last else stop)
-    yield stays.give()
+    yield from segments.take(join)
+    yield from segments.end(None if last else stop)
 
 
-class _Sets:
-    """Who the sets are, in every slice alike: time, place among the sets of that time, id. By arrival number."""
+class _Segments:
+    """The part of stays that lies in a slice, with who the sets are: in every slice alike, whatever their arrival numbers."""
 
-    def __init__(self) -> None:
-        self._batches: deque[tuple[int, np.ndarray, np.ndarray, pa.Array]] = deque()
-        self._count = 0
+    def __init__(self, start: int, id_type: pa.DataType) -> None:
+        self._start, self._id_type = start, id_type
+        self._stays = Stays()
+        self._sets = TablePayloads()
+        self._arrived = 0
+        self._time, self._place = 0, -1  # of the last set
 
-    def add(self, times: np.ndarray, ids: pa.Array) -> None:
+    def arrive(self, batch: pa.RecordBatch) -> None:
+        """Note the time of sets that arrive, their places among the sets of that time, and their ids."""
+        times = batch.column("time").to_numpy()
         if len(times) == 0:
             return
         numbers = np.arange(len(times))
         begins = np.concatenate(([True], times[1:] != times[:-1]))
         places = numbers - np.maximum.accumulate(np.where(begins, numbers, 0))
-        if self._batches and self._batches[-1][1][-1] == times[0]:  # the last batch ended within these
-            places[times == times[0]] += self._batches[-1][2][-1] + 1
-        self._batches.append((self._count, times, places, ids))
-        self._count += len(times)
+        if self._time == times[0]:  # the batch before ended within these
+            places[times == times[0]] += self._place + 1
+        self._time, self._place = times[-1], places[-1]
+        self._sets.add(self._arrived, pa.table({"time": times, "place": places, "id": batch.column("id")}))
+        self._arrived += len(times)
 
-    def get(self, arrival: int) -> tuple[int, int, Any]:
-        batch = bisect_right(self._batches, arrival, key=itemgetter(0)) - 1
-        first, times, places, ids = self._batches[batch]
-        return int(times[arrival - first]), int(places[arrival - first]), ids[arrival - first].as_py()
-
-    def forget(self, before: int) -> None:
-        """Sets before this arrival number are no longer needed; the newest is, for the places of the next."""
-        while len(self._batches) > 1 and self._batches[1][0] <= before:
-            self._batches.popleft()
-
-
-class _Stays:
-    """Who is in the top-k since when, and the segments that are over."""
-
-    def __init__(self, start: int, id_type: pa.DataType) -> None:
-        self._start, self._id_type = start, id_type
-        self._open: dict[tuple[int, int], tuple[int, Any]] = {}
-        self._rows: list[tuple[Any, ...]] = []
-
-    def __len__(self) -> int:
-        return len(self._rows)
-
-    def take(self, join: TopKJoin, sets: _Sets) -> None:
-        for change in join.changes():
-            pair, time = change.pair, cast(int, change.time)
-            arrivals = cast(tuple[int, int], pair.arrivals)
-            if change.kind == "enter":
-                who = (sets.get(arrivals[0]), sets.get(arrivals[1]), pair.similarity, pair.overlap)
-                self._open[arrivals] = (time, who)
-            else:
-                self._close(*self._open.pop(arrivals), time)
+    def take(self, join: TopKJoin) -> Iterator[pa.RecordBatch]:
+        """The segments that have ended since the last call."""
+        found = map(self._stays.take, join.changes())
+        yield from self._give([stay for stay in found if stay is not None and stay.how is not None])
         stats = join.stats
-        sets.forget(stats.sets - stats.window_size)
+        self._sets.forget(stats.sets - stats.window_size)
 
-    def _close(self, enter: int, who: Any, leave: int | None) -> None:
-        enter = max(enter, self._start)
-        if leave is None or leave > enter:
-            newer, older, similarity, overlap = who
-            self._rows.append((*newer[:2], *older[:2], newer[2], older[2], similarity, overlap, enter, leave))
+    def end(self, leave: int | None) -> Iterator[pa.RecordBatch]:
+        """The segments that are cut at the end of the slice, or last at the end of the history."""
+        yield from self._give([stay._replace(leave=leave) for stay in self._stays.open])
 
-    def end(self, leave: int | None) -> None:
-        for enter, who in self._open.values():
-            self._close(enter, who, leave)
-
-    def give(self) -> pa.RecordBatch:
-        columns = list(zip(*self._rows, strict=True)) or [()] * len(SEGMENT)
-        self._rows = []
-        types = [*[pa.int64()] * 4, self._id_type, self._id_type, pa.float64(), *[pa.int64()] * 3]
-        arrays = [pa.array(list(values), kind) for values, kind in zip(columns, types, strict=True)]
-        return pa.RecordBatch.from_arrays(arrays, list(SEGMENT))
+    def _give(self, stays: list[Stay]) -> Iterator[pa.RecordBatch]:
+        """Those of positive length."""
+        rows = []
+        for stay in stays:
+            enter = max(cast(int, stay.enter), self._start)
+            if stay.leave is None or cast(int, stay.leave) > enter:
+                rows.append((stay.pair, enter, stay.leave))
+        if not rows:
+            return
+        pairs, enters, leaves = zip(*rows, strict=True)
+        arrivals = np.array([pair.arrivals for pair in pairs])
+        newer, older = (self._sets.take(arrivals[:, side]) for side in (0, 1))
+        columns = {
+            "newer_time": newer["time"],
+            "newer_place": newer["place"],
+            "older_time": older["time"],
+            "older_place": older["place"],
+            "newer": newer["id"].cast(self._id_type),
+            "older": older["id"].cast(self._id_type),
+            "similarity": pa.array([pair.similarity for pair in pairs], pa.float64()),
+            "overlap": pa.array([pair.overlap for pair in pairs], pa.int64()),
+            "enter": pa.array(enters, pa.int64()),
+            "leave": pa.array(leaves, pa.int64()),
+        }
+        yield from pa.table(columns).combine_chunks().to_batches()

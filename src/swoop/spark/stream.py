@@ -18,21 +18,21 @@ from pyspark.sql import functions as F  # noqa: N812
 from pyspark.sql import types as T  # noqa: N812
 
 from swoop.errors import InvalidArgument, InvalidData
-from swoop.live.base import Parameters, Resuming, log
+from swoop.live.cell_engines import CellEngines
 from swoop.live.checkpoint import Checkpoint
 from swoop.live.files import Folder
 from swoop.live.grid import Grid
-from swoop.live.live_cells import LiveCells
-from swoop.live.live_join import LiveJoin
+from swoop.live.live_stream import LiveStream, log
+from swoop.live.one_engine import OneEngine
 from swoop.live.outputs import MemoryOutput, Outputs, Owner, claim, find_output, unclaim
 from swoop.live.pieces import Backlog
-from swoop.similarity import Similarity, check_min_similarity, find_similarity
-from swoop.spark.cells import Layout, finish_cells, said_by_cells
+from swoop.live.stream_spec import StreamSpec
+from swoop.similarity import Similarity
+from swoop.spark.cells import Layout, cell_results, finish_cells
 from swoop.spark.fetching import PIECE_ROWS, fetch
-from swoop.spark.handle import MICROSECONDS, StreamHandle
+from swoop.spark.handle import StreamHandle
 from swoop.spark.rows import (
     Names,
-    check_k,
     find_spark_window,
     id_of,
     row_in_json,
@@ -45,7 +45,8 @@ from swoop.spark.rows import (
 from swoop.spark.sessions import STATE_SETTINGS
 from swoop.spark.sizing import Machines, choose_cells
 from swoop.spark.topics import KafkaOutput
-from swoop.times import Window, find_lateness
+from swoop.spec import JoinSpec
+from swoop.times import TimeKind, WindowSpec, find_lateness, in_seconds
 
 
 def topk_stream(
@@ -72,28 +73,28 @@ def topk_stream(
     ----------
     sets
         A streaming DataFrame with one row per set: an id (integer, string or binary), a time (timestamp or integer, as the
-        window demands) and an array of tokens. Rows that cannot be used go to the rejected output.
+        window requires) and an array of tokens. Unusable rows go to the rejected output.
     k, window, similarity, min_similarity
         As for :class:`swoop.TopKJoin`. The window is a duration or an integer.
     id, time, tokens, stream
-        Names of the columns. With ``stream``, a column of ``"left"`` and ``"right"``, only left-right pairs count.
+        Names of the columns. ``stream`` names one with ``"left"`` and ``"right"``; then only pairs across the sides count.
     text
-        A column to show to people: it is kept with the window, and :meth:`StreamHandle.texts` gives it for a pair.
+        A column to show to people: it is stored with the window, and :meth:`StreamHandle.texts` returns it for a pair.
     lateness
-        How long rows are waited for, in the time of the rows: they enter in the order of time and id once a row has come that
-        is later by this much. Rows that come still later go to the late output.
+        Allowed lateness, in the time of the rows: they enter in the order of time and id once a row has arrived
+        that is later by this much. Rows that arrive after that go to the late output.
     max_ahead
         How far a row may be ahead of the latest row so far, such as ``"1 hour"``. Rows further in the future are rejected, so
-        that one wrong clock does not make every row after it late. It should be longer than the stream is ever silent; see
-        docs/spark.md for what happens after a longer silence. None: every row is believed.
+        that one wrong clock does not make every row after it late. It should be longer than any silence of the
+        stream; see docs/spark.md for what happens after a longer one. None: every row is accepted.
     cells
-        1: one engine, in the driver. 3, 6, 10, ...: the sets are in g groups, and each of the g(g+1)/2 pairs of groups has an
-        engine on the cluster. The results are the same; see docs/scaling.md for when this pays. ``"auto"`` chooses from
-        ``rate`` and the memory of the machines.
+        1: one engine, in the driver. 3, 6, 10, ...: the sets are divided into g groups, and each of the g(g+1)/2 pairs of
+        groups has an engine on the cluster. The results are the same; see docs/scaling.md for when this pays off. ``"auto"``
+        chooses from ``rate`` and the memory of the machines.
     rate
-        How many sets per second (with an integer window: per unit of time) are expected. Only for ``cells="auto"``.
+        The expected number of sets per second (with an integer window: per unit of time). Only for ``cells="auto"``.
     algorithm
-        ``"swoop"``, or ``"swoop-minimal"``: slower, but it knows the paper's whole skyband, for the live page and
+        ``"swoop"``, or ``"swoop-minimal"``, which is slower but has the paper's whole skyband, for the live page and
         :meth:`StreamHandle.skyband`. The results are the same.
 
     Examples
@@ -113,44 +114,47 @@ def topk_stream(
     names.check(sets)
     ids = sets.schema[id].dataType
     if not isinstance(ids, T.StringType | T.BinaryType | T.IntegralType):
-        raise InvalidData(f"column {id!r} has type {ids.simpleString()}; an id is an integer, a string or a binary: cast it")
+        raise InvalidData(f"column {id!r} has type {ids.simpleString()}; ids must be integers, strings or binaries: cast it")
     length = find_spark_window(window)
     grid = Grid.of(_chosen(sets.sparkSession, length, rate) if cells == "auto" else cells)
-    measure = find_similarity(similarity)
-    parameters = Parameters(
-        k=check_k(k),
-        window=length,
-        similarity=measure,
-        two_streams=stream is not None,
-        min_similarity=check_min_similarity(measure, min_similarity),
+    spec = StreamSpec(
+        JoinSpec(
+            k,
+            length,
+            similarity,
+            two_streams=stream is not None,
+            min_similarity=min_similarity,
+            track_changes=True,
+            algorithm=algorithm,
+        ),
         lateness=find_lateness(lateness, length),
         max_ahead=None if max_ahead is None else find_lateness(max_ahead, length, "max_ahead"),
-        times=time_kind(sets, time, length),
-        ids=ids.simpleString(),
-        tokens=sets.schema[tokens].dataType.simpleString(),
-        algorithm=algorithm,
+        time_kind=time_kind(sets, time, length),
+        id_type=ids.simpleString(),
+        token_type=sets.schema[tokens].dataType.simpleString(),
         cells=len(grid.cells),
     )
-    parameters.join(parameters.k)  # refuses what it cannot do, before anything is started
-    return TopKStream(_prepared(sets, names, parameters), parameters)
+    return TopKStream(_prepared(sets, names, spec.time_kind), spec)
 
 
-def _chosen(spark: SparkSession, window: Window, rate: float | None) -> int:
+def _chosen(spark: SparkSession, window: WindowSpec, rate: float | None) -> int:
     if isinstance(rate, bool) or not isinstance(rate, int | float) or rate <= 0:
         raise InvalidArgument(f"cells='auto' needs rate=..., the sets per second that you expect; got {rate!r}")
-    found = choose_cells(rate, window.length / (1e6 if window.kind == "duration" else 1), Machines.of(spark))
+    found = choose_cells(
+        rate, in_seconds(window.duration) if window.kind == "duration" else window.duration, Machines.of(spark)
+    )
     log.info("cells='auto' has chosen %d cells", found)
     return found
 
 
-def _prepared(sets: DataFrame, names: Names, parameters: Parameters) -> DataFrame:
+def _prepared(sets: DataFrame, names: Names, kind: TimeKind) -> DataFrame:
     """The columns that a live join takes: of a row that can be used, the set; of others, why not, and the whole row in JSON."""
     columns = sets.columns
     sets, names = names.plain(sets)
-    why = why_unusable(sets, names, parameters.times)
+    why = why_unusable(sets, names, kind)
     found = {
         "id": id_of(sets, names),
-        "time": ticks(names.time, parameters.times),
+        "time": ticks(names.time, kind),
         "tokens": tokens_of(sets, names),
         "stream": stream_of(names),
         **({"text": F.col(names.text).cast("string")} if names.text else {}),
@@ -167,7 +171,7 @@ class TopKStream:
     """A live join that can be started."""
 
     _rows: DataFrame
-    _parameters: Parameters
+    _spec: StreamSpec
 
     def start(
         self,
@@ -184,7 +188,7 @@ class TopKStream:
         metrics_port: int | None = None,
         name: str | None = None,
     ) -> StreamHandle:
-        """Start the stream, or go on with it where a run with the same checkpoint stopped, however it stopped.
+        """Start the stream, or resume it where a run with the same checkpoint stopped, however it stopped.
 
         Parameters
         ----------
@@ -193,51 +197,53 @@ class TopKStream:
         changes, late, rejected
             Where changes of the top-k, late rows and rejected rows go: a function of the results and the number of their batch,
             a folder for Parquet files (its path, or :func:`swoop.spark.folder` with settings), ``"kafka://host:port/topic"``,
-            ``"memory"`` (for :meth:`StreamHandle.changes`), or several of these in a list. By default late and rejected rows go
+            ``"memory"`` (for :meth:`StreamHandle.changes`), or a list of several of these. By default late and rejected rows go
             to the folders ``swoop/late`` and ``swoop/rejected`` of the checkpoint. A folder belongs to one output of one
             stream; that of another one is refused.
         trigger
-            How often a batch is made, such as ``"500 milliseconds"``; by default as soon as the last one is done.
+            The interval between batches, such as ``"500 milliseconds"``; by default the next starts when the last is done.
         available_now
-            Take what is there, let also the rows enter that are held back, and stop.
+            Process the available data, let the waiting rows enter as well, and stop.
         flush
-            Whether the rows that are held back enter when ``available_now`` has taken everything. With False they wait for the
-            next run, so that a run every hour gives the very changes of one that never stops.
+            Whether waiting rows enter when ``available_now`` has processed everything. With False they wait for the next run,
+            so an hourly run gives the same changes as one that never stops.
         idle
-            Without rows for so long, such as ``"30 seconds"``, time moves on by the clock of the driver: results expire, and
-            rows that wait enter. Rows that come after the silence may be late then. None: time moves on with rows only.
+            After this long without rows, such as ``"30 seconds"``, time advances by the clock of the driver: results expire,
+            and waiting rows enter. Rows that arrive after the silence may then be late. None: time advances only with rows.
         piece_rows
-            About so many rows of a batch are in the driver at a time; those of a larger batch wait on the disks of Spark. With
-            cells, rows do not come to the driver, and this is not used.
+            About how many rows of a batch are in the driver at a time; those of a larger batch wait on Spark's disks. Not used
+            with cells, whose rows do not pass through the driver.
         metrics_port
-            Serve figures for Prometheus at this port of the loopback interface; 0 chooses a free one.
+            Serve metrics for Prometheus on this port of the loopback interface; 0 picks a free one.
         name
-            What the query is called in Spark's own pages.
+            The name of the query in Spark's own pages.
         """
         if trigger is not None and available_now:
-            raise InvalidArgument(f"trigger={trigger!r} and available_now=True exclude each other; give one of them")
+            raise InvalidArgument(f"trigger={trigger!r} and available_now=True are mutually exclusive")
         if isinstance(piece_rows, bool) or not isinstance(piece_rows, int) or piece_rows < 1:
             raise InvalidArgument(f"piece_rows must be an integer of at least 1, not {piece_rows!r}")
         silence = self._silence(idle, available_now)
         spark = self._rows.sparkSession
         temporary = None if checkpoint is not None else tempfile.mkdtemp(prefix="swoop-checkpoint-")
         folder = _qualified(spark, temporary or os.fspath(checkpoint or ""))
-        kept = Checkpoint(folder, self._parameters.lasting())
+        storage = Checkpoint(folder, self._spec.lasting())
         outputs: dict[str, Outputs] = {}
         try:
-            kept.hold()
+            storage.hold()
             for holds, given in (("changes", changes), ("late", late), ("rejected", rejected)):
-                owner = Owner(kept.run, holds, "" if temporary else folder, kept.check)
+                owner = Owner(storage.run, holds, "" if temporary else folder, storage.check)
                 outputs[holds] = find_output(
-                    f"{folder}/swoop/{holds}" if given is None else given, owner, lambda url: KafkaOutput(url, spark, kept.run)
+                    f"{folder}/swoop/{holds}" if given is None else given,
+                    owner,
+                    lambda url: KafkaOutput(url, spark, storage.run),
                 )
-            claim(list(outputs.values()), Folder(folder).path, kept.unmarked)
+            claim(list(outputs.values()), Folder(folder).path, storage.unmarked)
             to = outputs["changes"]
-            live, rows, settings = self._live(folder, kept, outputs)
+            live, rows, settings = self._live(folder, storage, outputs)
             files = [files for output in outputs.values() for files in output.folders]
             memory = [output for output in to.outputs if isinstance(output, MemoryOutput)]
-            handle = StreamHandle(live, kept, memory, files, temporary, lambda frame: self._fetched(frame, piece_rows))
-            writer = rows.writeStream.foreachBatch(handle._take).option("checkpointLocation", folder)
+            handle = StreamHandle(live, storage, memory, files, temporary, lambda frame: self._fetched(frame, piece_rows))
+            writer = rows.writeStream.foreachBatch(handle._process_batch).option("checkpointLocation", folder)
             if name is not None:
                 writer = writer.queryName(name)
             if available_now:
@@ -253,8 +259,8 @@ class TopKStream:
                 raise
         except BaseException:
             unclaim(list(outputs.values()))
-            kept.abandon()
-            kept.release()
+            storage.abandon()
+            storage.release()
             if temporary is not None:
                 shutil.rmtree(temporary, ignore_errors=True)
             raise
@@ -264,37 +270,39 @@ class TopKStream:
         """The seconds without rows after which time moves on by the clock."""
         if idle is None:
             return None
-        if self._parameters.window.kind != "duration":
+        if self._spec.join.window.kind != "duration":
             raise InvalidArgument(
                 f"idle={idle!r} needs times that a clock can follow, but here times are integers; leave it out"
             )
-        if self._parameters.cells > 1:
+        if self._spec.cells > 1:
             raise InvalidArgument(f"idle={idle!r} is not possible with cells, which learn the time from rows; use cells=1")
         if available_now:
-            raise InvalidArgument(f"idle={idle!r} and available_now=True exclude each other; give one of them")
-        ticks = find_lateness(idle, self._parameters.window, "idle")
-        if ticks < MICROSECONDS:
-            raise InvalidArgument(f"idle must be a second at least, not {idle!r}")
-        return ticks / MICROSECONDS
+            raise InvalidArgument(f"idle={idle!r} and available_now=True are mutually exclusive")
+        silence = in_seconds(find_lateness(idle, self._spec.join.window, "idle"))
+        if silence < 1:
+            raise InvalidArgument(f"idle must be at least one second, not {idle!r}")
+        return silence
 
     def _fetched(self, frame: DataFrame, piece_rows: int) -> pa.Table | Backlog:
         """What the live join takes of a batch."""
-        return fetch(frame, piece_rows) if self._parameters.cells == 1 else frame.toArrow()
+        return fetch(frame, piece_rows) if self._spec.cells == 1 else frame.toArrow()
 
-    def _live(self, folder: str, kept: Checkpoint, outputs: dict[str, Any]) -> tuple[Resuming, DataFrame, dict[str, str]]:
+    def _live(
+        self, folder: str, checkpoint: Checkpoint, outputs: dict[str, Any]
+    ) -> tuple[LiveStream, DataFrame, dict[str, str]]:
         """The live join, the rows that it takes, and the settings that Spark needs to bring them."""
-        parameters = self._parameters
-        if parameters.cells == 1:
-            return LiveJoin(parameters, kept, **outputs), self._rows, {}
+        spec = self._spec
+        if spec.cells == 1:
+            return LiveStream(spec, checkpoint, OneEngine(spec, checkpoint), **outputs), self._rows, {}
         spark = self._rows.sparkSession
-        layout = Layout.of(spark, Grid.of(parameters.cells))
+        layout = Layout.of(spark, Grid.of(spec.cells))
 
         def finish() -> pa.Table:
             with _settings(spark, {"spark.sql.execution.arrow.maxRecordsPerBatch": "16"}):  # chunks, and Arrow takes 2 GiB
-                return finish_cells(spark, folder, layout, parameters)
+                return finish_cells(spark, folder, layout, spec)
 
-        live = LiveCells(parameters, kept, **outputs, finish_cells=finish)
-        rows = said_by_cells(self._rows, layout, parameters, f"{kept.run}/{uuid.uuid4().hex}", live.ended)
+        live = LiveStream(spec, checkpoint, CellEngines(spec, checkpoint, finish), **outputs)
+        rows = cell_results(self._rows, layout, spec, f"{checkpoint.run}/{uuid.uuid4().hex}", live.ended_at)
         return live, rows, {**STATE_SETTINGS, "spark.sql.shuffle.partitions": str(layout.partitions)}
 
 

@@ -1,4 +1,4 @@
-// The two charts. Vega's expressions are interpreted, never compiled, so that the page needs no eval.
+// The two charts. Vega's expressions are interpreted, not compiled, so the page needs no eval.
 import { brief, isDate, moment, position, similarity } from "./format.js";
 import { scaleOf } from "./pairs.js";
 
@@ -11,7 +11,7 @@ let drawn = "";
 let drawing = false;
 let tries = 0;
 
-// A browser may remember that a script could not be had, so it is asked for by another name then.
+// A browser may remember that a script failed to load, so each retry uses another name.
 async function vega() {
   if (window.vegaEmbed) return;
   try {
@@ -31,7 +31,7 @@ function tooltip(handler, event, item, value) {
   tip.style.top = `${Math.min(event.clientY + 14, innerHeight - tip.offsetHeight - 8)}px`;
 }
 
-// As the page has them now: what light-dark() comes to is known of elements only.
+// The current colours: only elements know what light-dark() resolves to.
 function colours() {
   const probe = document.body.appendChild(document.createElement("i"));
   const found = ["accent", "ink", "quiet", "line", "pale"].map((name) => {
@@ -103,13 +103,13 @@ function timelineData(state) {
   const now = position(state.now);
   const seen = stays.filter((stay) => index.has(stay.pair));
   const begin = Math.min(...seen.map((stay) => position(stay.from)));
-  const least = Math.max(0, now - begin) * 0.006; // so that a short stay can be seen
+  const least = Math.max(0, now - begin) * 0.006; // so that a short stay is visible
   return {
     stays: seen
       .sort((a, b) => index.get(a.pair) - index.get(b.pair))
       .map((stay) => ({
         place: index.get(stay.pair),
-        // lines are told apart by their labels, so each gets some spaces of no width
+        // lines are distinguished by their labels, so each gets its own number of zero-width spaces
         line: `${ranks.has(stay.pair) ? `${ranks.get(stay.pair) + 1}.  ` : ""}${brief(stay.newer)} · ${brief(stay.older)}${"\u200b".repeat(index.get(stay.pair))}`,
         from: position(stay.from),
         to: Math.max(position(stay.to) ?? now ?? 0, position(stay.from) + least),
@@ -133,7 +133,7 @@ async function fill(view, data, height) {
   await view.resize().runAsync();
 }
 
-// Draws the state, unless the last one is still being drawn: the next will come.
+// Draws the state, unless the last one is still being drawn; another will follow.
 export async function draw(state) {
   if (drawing) return;
   drawing = true;
@@ -149,7 +149,7 @@ export async function draw(state) {
     await fill(views.timeline, past, STEP * Math.max(1, new Set(past.stays.map((stay) => stay.line)).size));
     const first = state.skyband.steps[0];
     places.skyband.setAttribute("aria-label", first ? `A new pair must now be more similar than ${similarity(first[1])} to matter.` : "A new pair of any similarity matters now.");
-    places.timeline.setAttribute("aria-label", `${past.stays.length} stays among the leaders, of ${state.order.length} pairs now there.`);
+    places.timeline.setAttribute("aria-label", `${past.stays.length} stays in the top-k, which now has ${state.order.length} pairs.`);
   } finally {
     drawing = false;
   }

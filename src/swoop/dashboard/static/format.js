@@ -1,4 +1,4 @@
-// Numbers, times and durations as people read them, and elements from data that nobody trusts.
+// Numbers, times and durations for people, and elements made from untrusted data.
 const whole = new Intl.NumberFormat("en", { maximumFractionDigits: 0 });
 const short = new Intl.NumberFormat("en", { notation: "compact", maximumFractionDigits: 1 });
 
@@ -15,7 +15,7 @@ export function similarity(value) {
   return Number.isInteger(value) && Math.abs(value) > 1 ? whole.format(value) : value.toFixed(3);
 }
 
-// A long id by its beginning and its end.
+// A long id, shortened to its beginning and end.
 export function brief(id) {
   const letters = [...id];
   return letters.length <= 9 ? id : `${letters.slice(0, 4).join("")}…${letters.slice(-4).join("")}`;
@@ -33,12 +33,12 @@ export function seconds(value) {
 }
 
 export function moment(time) {
-  if (time === null) return "for ever";
+  if (time === null) return "forever";
   if (!isDate(time)) return whole.format(Number(time));
   return new Date(time).toLocaleString("en-GB", { day: "numeric", month: "short", hour: "2-digit", minute: "2-digit", second: "2-digit" });
 }
 
-// How far one time is from another; numbers have no unit.
+// How far apart two times are; integers have no unit.
 export function distance(from, to) {
   const gap = Math.max(0, position(to) - position(from));
   return isDate(from) ? seconds(gap / 1000) : whole.format(gap);

@@ -1,9 +1,9 @@
-// Marks the shared tokens in a text. The text may hold anything, so it only ever becomes text nodes.
+// Marks the shared tokens in a text. The text is untrusted, so it only ever becomes text nodes.
 import { element } from "./format.js";
 
 const WORD = /[\p{L}\p{N}_]+/gu;
 
-// Lower case, with the place in the text that each of its characters comes from: some letters change their length.
+// Lower case, with the position each character comes from: some letters change their length.
 function folded(text) {
   let lower = "";
   const places = [];
@@ -35,7 +35,7 @@ export function ranges(text, tokens, cut) {
       found.push([words[first].index, words[last].index + words[last][0].length]);
     }
   }
-  // what is not made of words: addresses, runs of characters; in a text that was cut, a word may be missing instead
+  // tokens that are not words: URLs, runs of characters; in a text that was cut off, a word may simply be missing
   for (const token of wanted) {
     if (seen.has(token) || !token || (cut && !/[^\p{L}\p{N}_]/u.test(token))) continue;
     for (let at = lower.indexOf(token); at >= 0; at = lower.indexOf(token, at + 1)) found.push([at, at + token.length]);

@@ -1,4 +1,4 @@
-// The page: state comes from the stream, and is drawn at most once per frame.
+// The page: state comes from the event stream and is drawn at most once per frame.
 import * as charts from "./charts.js";
 import { bytes, count, element, seconds, similarity } from "./format.js";
 import * as pairs from "./pairs.js";
@@ -8,30 +8,30 @@ import { open } from "./why.js";
 const at = (id) => document.getElementById(id);
 const view = { state: null, linked: false, paused: false, ever: false, waiting: false, charted: 0, said: 0, leader: null };
 
-const FIGURES = [
-  ["rate", "rows a second", (value) => (value === null ? "–" : count(value))],
-  ["rows", "rows in all", count],
+const METRICS = [
+  ["rate", "rows per second", (value) => (value === null ? "–" : count(value))],
+  ["rows", "rows in total", count],
   ["window_size", "in the window", count],
-  ["stock_size", "pairs in stock", count],
-  ["batch_seconds", "latency", seconds],
+  ["stock_size", "pairs in the stock", count],
+  ["batch_seconds", "batch latency", seconds],
   ["late", "late", count],
   ["rejected", "rejected", count],
   ["memory_bytes", "memory", bytes],
 ];
 
-function drawFigures({ sets, ...figures }) {
-  if (!("rows" in figures) && sets !== undefined) figures.rows = sets;
-  for (const [name, label, shown] of FIGURES) {
-    let value = at(`figure-${name}`);
-    if (!(name in figures)) {
+function drawMetrics({ sets, ...metrics }) {
+  if (!("rows" in metrics) && sets !== undefined) metrics.rows = sets;
+  for (const [name, label, shown] of METRICS) {
+    let value = at(`metric-${name}`);
+    if (!(name in metrics)) {
       value?.parentElement.remove();
       continue;
     }
     if (!value) {
-      value = element("dd", { id: `figure-${name}` });
-      at("figures").append(element("div", {}, element("dt", {}, label), value));
+      value = element("dd", { id: `metric-${name}` });
+      at("metrics").append(element("div", {}, element("dt", {}, label), value));
     }
-    const text = shown(figures[name]);
+    const text = shown(metrics[name]);
     if (value.textContent !== text) value.textContent = text;
   }
 }
@@ -39,12 +39,12 @@ function drawFigures({ sets, ...figures }) {
 function drawStatus() {
   const { state, reason } = view.state?.status ?? { state: "connecting", reason: null };
   const shown = view.linked ? (view.paused && state === "running" ? "paused" : state) : "connecting";
-  const text = { connecting: view.ever ? "connecting again …" : "connecting …", waiting: "waiting for the stream", running: "live", paused: "paused", stopped: "the stream has stopped", failed: "the stream has failed" }[shown];
-  if (shown === "connecting" && view.ever && at("status").dataset.state !== shown) at("news").textContent = "The connection is lost. Connecting again.";
+  const text = { connecting: view.ever ? "reconnecting …" : "connecting …", waiting: "waiting for the stream", running: "live", paused: "paused", stopped: "the stream has stopped", failed: "the stream has failed" }[shown];
+  if (shown === "connecting" && view.ever && at("status").dataset.state !== shown) at("news").textContent = "Connection lost. Reconnecting.";
   at("status").dataset.state = shown;
   if (at("status-text").textContent !== text) at("status-text").textContent = text;
   const trouble = at("trouble");
-  const said = state === "failed" ? `The stream has failed: ${reason}. This is the last that was known.` : state === "stopped" ? "The stream has stopped. This is how it ended." : "";
+  const said = state === "failed" ? `The stream has failed: ${reason}. This is the last known state.` : state === "stopped" ? "The stream has stopped. This is its final state." : "";
   trouble.dataset.state = state;
   if (trouble.textContent !== said) trouble.textContent = said;
   trouble.hidden = !said;
@@ -67,10 +67,10 @@ function drawList() {
   const all = state.order.length;
   at("shown").textContent = all === 0 ? "" : shown === all ? `${all} ${all === 1 ? "pair" : "pairs"}` : `${shown} of ${all} pairs`;
   at("empty").hidden = shown > 0;
-  at("empty").textContent = all ? "No pair passes the filters." : state.status.state === "stopped" ? "There are no pairs." : "Waiting for the first pairs …";
+  at("empty").textContent = all ? "No pair matches the filters." : state.status.state === "stopped" ? "There are no pairs." : "Waiting for the first pairs …";
 }
 
-// Said to screen readers: a new leader, at most every fifteen seconds.
+// For screen readers: announce a new leader, at most every fifteen seconds.
 function announce() {
   const { state } = view;
   const leader = state.order[0] ?? null;
@@ -87,7 +87,7 @@ function draw() {
   if (!view.state) return;
   document.title = view.state.title;
   at("title").textContent = view.state.title;
-  drawFigures(view.state.figures);
+  drawMetrics(view.state.metrics);
   drawList();
   announce();
   const now = performance.now();
@@ -104,13 +104,13 @@ function draw() {
 function plan() {
   if (view.waiting) return;
   view.waiting = true;
-  // frames stop in a hidden tab, where nothing needs to be drawn
+  // a hidden tab has no frames, and nothing needs to be drawn there
   requestAnimationFrame(draw);
 }
 
 at("pause").addEventListener("click", () => {
   view.paused = !view.paused;
-  at("pause").textContent = view.paused ? "Go on" : "Pause";
+  at("pause").textContent = view.paused ? "Resume" : "Pause";
   at("pause").setAttribute("aria-pressed", String(view.paused));
   if (!view.paused && view.latest) view.state = view.latest;
   plan();
@@ -122,13 +122,13 @@ document.documentElement.addEventListener("themechange", () => {
   plan();
 });
 
-// the token has done its work: the cookie has it now
+// the token has done its work: from now on there is the cookie
 if (new URLSearchParams(location.search).has("token")) history.replaceState(null, "", location.pathname);
 
 follow("/events", {
   onState: (state) => {
     view.latest = state;
-    // a paused page still says that the stream is over
+    // a paused page still shows that the stream has ended
     view.state = view.paused && view.state ? { ...view.state, status: state.status } : state;
     plan();
   },

@@ -1,4 +1,4 @@
-// The list of the most similar pairs. Rows are kept by pair, and move gently to where they belong.
+// The list of the most similar pairs. Each pair keeps its row, which moves smoothly to its new rank.
 import { distance, element, moment, position, similarity } from "./format.js";
 import { chips, marked } from "./marks.js";
 
@@ -21,7 +21,7 @@ function make(key, pair, open) {
   const row = element(
     "li",
     { class: "pair", "data-key": key },
-    element("div", { class: "top" }, rank, element("strong", { class: "figure" }, similarity(pair.similarity)), element("span", { class: "bar", "aria-hidden": "true" }, fill), ages, button),
+    element("div", { class: "top" }, rank, element("strong", { class: "similarity" }, similarity(pair.similarity)), element("span", { class: "bar", "aria-hidden": "true" }, fill), ages, button),
     element("div", { class: "sides" }, side("newer", pair.newer, pair.newer_text, pair), side("older", pair.older, pair.older_text, pair)),
   );
   row.addEventListener("click", (event) => {
@@ -48,7 +48,7 @@ export function words(pair) {
   return parts.join("\n").toLowerCase();
 }
 
-// The range of similarities: from 0 to 1 for most, to 0 for distances, as far as needed for others.
+// The range of similarities: 0 to 1 for most, up to 0 for distances, as wide as needed for others.
 export function scaleOf(state) {
   const all = Object.values(state.pairs).map((pair) => pair.similarity).filter((value) => value !== null);
   const low = Math.min(0, ...all);
@@ -78,7 +78,7 @@ export function draw(state, keep, open) {
     else list.insertBefore(made.row, place);
   }
   if (focus && !focus.isConnected) list.focus({ preventScroll: true });
-  // where almost all is new at once, moving would be flicker
+  // if almost everything is new, moving would only flicker
   const fresh = wanted.filter(([key]) => !before.has(key)).length;
   if (!still && fresh <= wanted.length / 2) for (const [key] of wanted) move(rows.get(key).row, before.get(key));
   return wanted.length;

@@ -1,11 +1,11 @@
 // The state of the page, kept up to date by server-sent events.
 const KEYED = ["pairs", "stays"];
 
-export function apply(state, change) {
-  const result = { ...state, ...change };
+export function apply(state, diff) {
+  const result = { ...state, ...diff };
   for (const section of KEYED) {
-    if (!(section in change)) continue;
-    const entries = { ...state[section], ...change[section] };
+    if (!(section in diff)) continue;
+    const entries = { ...state[section], ...diff[section] };
     for (const key of Object.keys(entries)) if (entries[key] === null) delete entries[key];
     result[section] = entries;
   }
@@ -23,7 +23,7 @@ export function follow(url, { onState, onLink }) {
     });
     events.addEventListener("error", () => {
       onLink(false);
-      // the browser tries again by itself, unless it was answered with an error
+      // the browser reconnects by itself, unless the response was an error
       if (events.readyState === EventSource.CLOSED) setTimeout(connect, 2000);
     });
   };

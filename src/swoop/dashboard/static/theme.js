@@ -1,6 +1,6 @@
-// Not a module: it runs before the page is painted, so that a chosen theme does not flash.
+// Not a module: it runs before the first paint, so that the chosen theme does not flash.
 (() => {
-  // Vega empties elements by way of innerHTML; nothing but an empty text may ever become markup in this page.
+  // Vega clears elements through innerHTML; on this page nothing but an empty string may become markup.
   window.trustedTypes?.createPolicy("default", { createHTML: (text) => (text === "" ? text : null) });
   const names = ["auto", "light", "dark"];
   const root = document.documentElement;
@@ -15,7 +15,7 @@
   document.addEventListener("DOMContentLoaded", () => {
     const button = document.getElementById("theme");
     const text = document.getElementById("theme-text");
-    const label = { auto: "as the system has them", light: "light", dark: "dark" };
+    const label = { auto: "system default", light: "light", dark: "dark" };
     const show = () => {
       const name = root.dataset.theme;
       text.textContent = name[0].toUpperCase() + name.slice(1);

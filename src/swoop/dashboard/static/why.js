@@ -21,34 +21,34 @@ function group(name, tokens, total, kind) {
   );
 }
 
-function person(name, id, text, shared) {
+function side(name, id, text, shared) {
   const said = text === null ? [] : [marked(text, shared)];
   return element("div", { class: "side" }, element("p", { class: "who" }, `${name} `, element("bdi", { dir: "auto" }, id)), ...said);
 }
 
-function show(found) {
-  const [shared, newer, older] = found.counts;
+function show(explanation) {
+  const [shared, newer, older] = explanation.counts;
   body.replaceChildren(
-    element("p", { class: "lead" }, element("strong", {}, similarity(found.similarity)), ` similar: ${count(shared)} shared of ${count(shared + newer + older)} tokens. Together from ${moment(found.start)} until ${moment(found.end)}.`),
-    element("div", { class: "sides" }, person("newer", found.newer, found.newer_text, found.shared), person("older", found.older, found.older_text, found.shared)),
-    group("Shared", found.shared, shared, "shared"),
-    group("Only in the newer", found.only_newer, newer, "own"),
-    group("Only in the older", found.only_older, older, "own"),
+    element("p", { class: "lead" }, element("strong", {}, similarity(explanation.similarity)), ` similar: ${count(shared)} of ${count(shared + newer + older)} tokens shared. In the window together from ${moment(explanation.start)} until ${moment(explanation.end)}.`),
+    element("div", { class: "sides" }, side("newer", explanation.newer, explanation.newer_text, explanation.shared), side("older", explanation.older, explanation.older_text, explanation.shared)),
+    group("Shared", explanation.shared, shared, "shared"),
+    group("Only in the newer set", explanation.only_newer, newer, "own"),
+    group("Only in the older set", explanation.only_older, older, "own"),
   );
 }
 
 export async function open(key, pair) {
   const mine = ++asked;
-  body.replaceChildren(element("p", { class: "quiet" }, "Asking the engine …"));
+  body.replaceChildren(element("p", { class: "quiet" }, "Loading …"));
   if (!dialog.open) dialog.showModal();
   document.getElementById("why-head").focus();
   try {
     const answer = await fetch(`/explain?${new URLSearchParams({ newer: pair.newer, older: pair.older, pair: key })}`);
-    const found = await answer.json();
+    const explanation = await answer.json();
     if (mine !== asked) return;
-    if (answer.ok) show(found);
-    else body.replaceChildren(element("p", {}, answer.status === 404 ? "These two have left the window, and their tokens with them." : "The engine cannot be asked now."));
+    if (answer.ok) show(explanation);
+    else body.replaceChildren(element("p", {}, answer.status === 404 ? "These two sets have left the window, so their tokens are gone." : "The explanation is not available."));
   } catch {
-    if (mine === asked) body.replaceChildren(element("p", {}, "The page has no connection now; try again in a moment."));
+    if (mine === asked) body.replaceChildren(element("p", {}, "No connection; try again in a moment."));
   }
 }

@@ -1,0 +1,114 @@
+"""What is known of the sets of the window besides their tokens, by arrival number, until the sets have left the window.
+
+Rows lie in segments, each from some arrival number on. A segment is forgotten as a whole, when its last set has left.
+"""
+
+from __future__ import annotations
+
+from bisect import bisect_right
+from collections import deque
+from collections.abc import Iterable
+from itertools import chain
+from operator import itemgetter
+from typing import TYPE_CHECKING, Any, Generic, TypeVar
+
+import numpy as np
+
+if TYPE_CHECKING:
+    import pyarrow as pa
+
+SEGMENT = 1024  # items of a list that grows
+LIMIT = 64 << 20  # bytes of tables that are merged
+
+Rows = TypeVar("Rows", "list[Any]", "pa.Table")
+
+
+class _Payloads(Generic[Rows]):
+    def __init__(self) -> None:
+        self._segments: deque[tuple[int, Rows]] = deque()
+
+    @property
+    def first(self) -> int:
+        """The smallest arrival number that can be asked for."""
+        return self._segments[0][0]
+
+    @property
+    def size(self) -> int:
+        """How many rows there are."""
+        return sum(len(rows) for _, rows in self._segments)
+
+    def forget(self, oldest: int) -> None:
+        """Sets before ``oldest`` have left the window. The last segment stays."""
+        while len(self._segments) > 1 and self._segments[1][0] <= oldest:
+            self._segments.popleft()
+
+    def _find(self, arrival: int) -> tuple[Rows, int] | None:
+        """Where the row of a set is: its segment, and the place in it."""
+        number = bisect_right(self._segments, arrival, key=itemgetter(0)) - 1
+        if number < 0:
+            return None
+        first, rows = self._segments[number]
+        return (rows, arrival - first) if arrival - first < len(rows) else None
+
+
+class ListPayloads(_Payloads["list[Any]"]):
+    """Python objects. Lists grow in place. Interrupted at any line, what was begun can be cut off again."""
+
+    def add(self, first: int, items: Iterable[Any]) -> None:
+        """Take the items of the sets from this arrival number on, which follow those that are there."""
+        if self._segments and len(self._segments[-1][1]) < SEGMENT:
+            self._segments[-1][1].extend(items)
+        else:
+            self._segments.append((first, list(items)))
+
+    def cut(self, stop: int) -> None:
+        """Forget the sets from this arrival number on."""
+        while self._segments and self._segments[-1][0] >= stop:
+            self._segments.pop()
+        if self._segments:
+            first, items = self._segments[-1]
+            del items[stop - first :]
+
+    def get(self, arrival: int) -> Any:
+        """What belongs to a set; None if that is not known."""
+        found = self._find(arrival)
+        return None if found is None else found[0][found[1]]
+
+    def between(self, first: int, stop: int) -> list[Any]:
+        """What belongs to some sets, all of which are known."""
+        parts = (items[max(0, first - begin) : max(0, stop - begin)] for begin, items in self._segments)
+        return list(chain.from_iterable(parts))
+
+
+class TablePayloads(_Payloads["pa.Table"]):
+    """Arrow tables. They cannot grow, so they are merged: each is twice as long as the next, or as large as it may become.
+
+    There are few tables then, and a row is copied a few times at most, however few rows come at a time.
+    """
+
+    def add(self, first: int, rows: pa.Table) -> None:
+        """Take the rows of the sets from this arrival number on, which follow those that are there."""
+        import pyarrow as pa
+
+        while self._segments:
+            begin, last = self._segments[-1]
+            if len(last) >= 2 * len(rows) or last.nbytes + rows.nbytes > LIMIT:
+                break
+            first, rows = begin, pa.concat_tables([last, rows], promote_options="permissive").combine_chunks()
+            self._segments.pop()
+        self._segments.append((first, rows))
+
+    def get(self, arrival: int, column: str) -> Any:
+        """The value of a set in a column; None if the set is not known."""
+        found = self._find(arrival)
+        return None if found is None else found[0][column][found[1]].as_py()
+
+    def take(self, arrivals: np.ndarray) -> pa.Table:
+        """The rows of some sets, all of which are known, in the order given."""
+        import pyarrow as pa
+
+        starts = np.array([first for first, _ in self._segments])
+        number = np.searchsorted(starts, arrivals, side="right") - 1
+        tables = [self._segments[n][1].take(arrivals[number == n] - starts[n]) for n in np.unique(number).tolist()]
+        together = pa.concat_tables(tables, promote_options="permissive")
+        return together.take(np.argsort(np.argsort(number, kind="stable"), kind="stable"))

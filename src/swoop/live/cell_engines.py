@@ -1,0 +1,144 @@
+"""The engines of a live join in the cells of a grid: what the driver does after each batch.
+
+Cells report what changed in their top-k; the driver merges this into the changes of the whole, and keeps the union of their
+top-k under the checkpoint. The rows of the window are in the cells' own state.
+"""
+
+from __future__ import annotations
+
+import json
+import logging
+from collections.abc import Callable
+from dataclasses import replace
+from typing import Any
+
+import pyarrow as pa
+
+from swoop.errors import NotInWindow
+from swoop.live.cell import error_from_json
+from swoop.live.checkpoint import Checkpoint, State
+from swoop.live.chunks import from_bytes
+from swoop.live.engines import NO_ROWS, Snapshot, StepResult
+from swoop.live.merge import Merge
+from swoop.live.pieces import concatenated
+from swoop.live.stream_spec import StreamSpec
+from swoop.live.watermark import MIN_TICK
+from swoop.results import Changes, Explanation, Pair, SkybandStep
+
+SIZES = ("held", "window_size", "stock_size", "vocabulary_size", "memory_bytes")
+
+log = logging.getLogger("swoop.spark")
+
+
+class CellEngines:
+    """The merge of what cells report.
+
+    Parameters
+    ----------
+    finish_cells
+        Gives the results of the cells when the stream ends and the rows enter that they hold.
+
+    Attributes
+    ----------
+    cells
+        Figures of each cell in the last batch.
+    """
+
+    cells: list[dict[str, Any]]
+
+    def __init__(self, spec: StreamSpec, checkpoint: Checkpoint, finish_cells: Callable[[], pa.Table]) -> None:
+        self._spec, self._checkpoint, self._finish_cells = spec, checkpoint, finish_cells
+        self.cells = []
+
+    def restore(self, state: State, k: int) -> Changes | None:
+        """Read the union of the cells' top-k. With cells, k cannot be lowered."""
+        union = concatenated(list(self._checkpoint.read(state.chunks)))
+        join = self._spec.join
+        self._merge = Merge(k, join.similarity, self._spec.clock(), join.two_streams, union)
+        return None
+
+    def process_batch(self, before: State, batch: int, rows: pa.Table) -> StepResult:
+        """Take the results of the cells for a batch; ``rows`` have the columns ``cell``, ``what`` and ``data``."""
+        tables, figures = _read_results(rows)
+        self.cells = sorted(figures, key=lambda one: one["cell"])
+        changes = self._merge.apply(tables["events"])
+        counted = before.counters
+        arrived = int(sum(one["rows"] for one in figures))
+        state = replace(
+            before,
+            batch=batch,
+            ended=False,
+            highest=figures[0]["highest"] if figures else before.highest,
+            watermark=figures[0]["watermark"] if figures else before.watermark,
+            figures=_sum(figures) if figures else before.figures,
+            counters=replace(
+                counted,
+                rows=counted.rows + arrived,
+                late=counted.late + tables["late"].num_rows,
+                rejected=counted.rejected + tables["rejected"].num_rows,
+                sets=counted.sets + sum(one["sets"] for one in figures),
+            ),
+        )
+        if rebuilt := [one for one in figures if one["rebuilt"]]:
+            log.warning(
+                "batch %d: cells %s were rebuilt from their state, %d sets in %.1f s",
+                batch,
+                ", ".join(str(one["cell"]) for one in rebuilt),
+                sum(one["rebuilt"] for one in rebuilt),
+                max(one["seconds"] for one in rebuilt),
+            )
+        return StepResult(self._write_union(state), changes, tables["late"], tables["rejected"], arrived)
+
+    def advance(self, before: State, after: State) -> StepResult:
+        """The end of the stream: cells learn the time from rows, so there is no other step without any."""
+        tables, figures = _read_results(self._finish_cells())
+        changes = self._merge.apply(tables["events"])
+        counted = before.counters
+        counters = replace(counted, sets=counted.rows - counted.late - counted.rejected)
+        state = replace(after, ended_at=after.watermark, counters=counters, figures=_sum(figures))
+        return StepResult(self._write_union(state), changes)
+
+    def _write_union(self, state: State) -> State:
+        """Write the union of the cells' top-k, which the state then names."""
+        union = self._merge.union()
+        if not union.num_rows:
+            union = pa.table({"time": pa.array([], pa.int64())})
+        return self._checkpoint.add(replace(state, chunks=()), union, MIN_TICK)
+
+    def snapshot(self, state: State) -> Snapshot:
+        """The top-k of the whole, and the sizes of all cells together."""
+        return Snapshot(self._merge.topk, {**dict.fromkeys(SIZES, 0), **state.figures})
+
+    def explain(self, pair: Pair) -> Explanation:
+        """What the sets of a pair share and what only one of them has, while the pair is in the top-k of its cell."""
+        found = self._merge.explain(pair)
+        if found is None:
+            raise NotInWindow(
+                f"the pair of {pair.newer!r} and {pair.older!r} is no longer in the top-k; with cells, only pairs that are "
+                "in it now can be explained"
+            )
+        return found
+
+    def texts(self, pair: Pair) -> tuple[str | None, str | None]:
+        """The texts of both sets, while the pair is in the top-k of its cell."""
+        return self._merge.texts(pair)
+
+    def skyband(self) -> list[SkybandStep]:
+        """As far as the pairs of the cells' top-k tell."""
+        return self._merge.skyband()
+
+
+def _read_results(results: pa.Table) -> tuple[dict[str, pa.Table], list[dict[str, Any]]]:
+    """The results of the cells: tables by what they are, and the figures of each cell. Raises what one of them could not do."""
+    found: dict[str, list[Any]] = {"events": [], "late": [], "rejected": [], "figures": []}
+    for what, data in zip(results["what"].to_pylist(), results["data"], strict=True):
+        buffer = data.as_buffer()
+        if what == "error":
+            raise error_from_json(buffer.to_pybytes())
+        found[what].append(json.loads(buffer.to_pybytes()) if what == "figures" else from_bytes(buffer))
+    figures = found.pop("figures")
+    return {what: concatenated(tables) if tables else NO_ROWS for what, tables in found.items()}, figures
+
+
+def _sum(figures: list[dict[str, Any]]) -> dict[str, int]:
+    return {name: sum(one[name] for one in figures) for name in SIZES}

@@ -1,0 +1,58 @@
+"""What a live stream is asked for."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, replace
+from typing import Any
+
+import pyarrow as pa
+
+from swoop.join.topk_join import TopKJoin
+from swoop.spec import JoinSpec
+from swoop.times import Clock, TimeKind
+
+
+@dataclass(frozen=True)
+class StreamSpec:
+    """A join, and what is asked for only where rows come live. ``lateness`` and ``max_ahead`` are ticks."""
+
+    join: JoinSpec
+    lateness: int
+    time_kind: TimeKind
+    id_type: str = "bigint"
+    token_type: str = "array<bigint>"  # noqa: S105
+    cells: int = 1
+    max_ahead: int | None = None
+
+    def lasting(self) -> dict[str, Any]:
+        """What a run from the same checkpoint must share. With one cell, k may be lowered: each state knows its own."""
+        join = self.join
+        return {
+            "window": str(join.window),
+            "similarity": join.similarity.name,
+            "min_similarity": join.min_similarity,
+            "two_streams": join.two_streams,
+            "type of time": {"aware": "timestamp", "naive": "timestamp_ntz"}.get(self.time_kind, "integer"),
+            "type of id": self.id_type,
+            "type of tokens": self.token_type,
+            "cells": self.cells,
+            **({"k": join.k} if self.cells > 1 else {}),
+        }
+
+    def shown(self, sets: pa.Table) -> pa.Table:
+        """Sets with times instead of ticks, as the caller knows them."""
+        times = sets["time"]
+        if self.time_kind != "integer":
+            times = times.cast(pa.timestamp("us", "UTC" if self.time_kind == "aware" else None))
+        shown = sets.set_column(sets.column_names.index("time"), "time", times)
+        return shown if self.join.two_streams else shown.drop_columns("stream")
+
+    def clock(self) -> Clock:
+        """A clock for times of the stream."""
+        clock = Clock(self.join.window)
+        clock.kind = self.time_kind
+        return clock
+
+    def make_join(self, k: int) -> TopKJoin:
+        """An empty join with a change feed; ``k`` may be that of an earlier run."""
+        return TopKJoin.from_spec(replace(self.join, k=k, track_changes=True))

@@ -1,0 +1,59 @@
+"""Measure other tools beside Swoop.
+
+Examples
+--------
+    python -m swoop.paper.other_tools                              print the table
+    python -m swoop.paper.other_tools --docs docs/comparison.md    write it into a page
+"""
+
+from __future__ import annotations
+
+import argparse
+import json
+from pathlib import Path
+
+from swoop.paper.data_sets import DataSet, generate_warm
+from swoop.paper.measure import info, machine
+from swoop.paper.other_tools import comparison
+from swoop.paper.other_tools.adapters import TOOLS
+from swoop.paper.report import write_into
+
+
+def main(arguments: list[str] | None = None) -> None:
+    """Run with these arguments, or with those of the process."""
+    parser = argparse.ArgumentParser(
+        prog="python -m swoop.paper.other_tools", description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter
+    )
+    parser.add_argument("--docs", type=Path, help="page to write the table into")
+    parser.add_argument("--shape", default="tweet", help="shape of the data set")
+    parser.add_argument("--sets", type=int, default=20_000, help="sets in the data set")
+    parser.add_argument("--window", type=int, default=2000, help="average number of sets in the window")
+    parser.add_argument("-k", type=int, default=10)
+    parser.add_argument("--limit", type=float, default=20.0, help="seconds of CPU time per tool")
+    parser.add_argument(
+        "--one", nargs=4, metavar=("NAME", "FILE", "MICROSECONDS", "THRESHOLD"), help="measure one tool and print JSON"
+    )
+    options = parser.parse_args(arguments)
+    if options.one:
+        name, path, window, threshold = options.one
+        data_set = DataSet.load(Path(path))
+        measured = comparison.measure(TOOLS[name], data_set, int(window), options.k, float(threshold), options.limit)
+        print(json.dumps(measured))
+        return
+    data_set = generate_warm(options.shape, options.sets)
+    results = comparison.compare(data_set, data_set.window_for(options.window), options.k, info, options.limit)
+    size = data_set.tokens.size / len(data_set)
+    about = f"A stream shaped like {options.shape}: {len(data_set):,} sets of {size:.0f} tokens on average"
+    lines = [
+        f"{about}, {options.window:,} of them in the window, k = {options.k}. {machine()}.",
+        "",
+        *comparison.table(results),
+    ]
+    if options.docs:
+        write_into(options.docs, lines)
+    else:
+        print("\n".join(lines))
+
+
+if __name__ == "__main__":
+    main()

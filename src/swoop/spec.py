@@ -1,0 +1,90 @@
+"""What a join is asked for: checked once, whichever way to run it is taken."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, replace
+from numbers import Integral
+from typing import Any
+
+from swoop.errors import InvalidArgument, InvalidType
+from swoop.similarity import Similarity, check_min_similarity, find_similarity
+from swoop.times import WindowSpec, find_window
+
+ALGORITHMS = {
+    "swoop": True,
+    "swoop-minimal": True,
+    "base": False,
+    "scase": False,
+    "static": False,
+    "swoop-noindex": False,
+    "swoop-noincrement": False,
+    "swoop-noopt": False,
+}
+"""The algorithms that a join can run, and whether they have a change feed."""
+
+
+@dataclass(frozen=True, init=False)
+class JoinSpec:
+    """What a join is asked for; :class:`swoop.TopKJoin` describes it.
+
+    Examples
+    --------
+    >>> JoinSpec(10, "1 hour", "cosine", min_similarity=1).min_similarity
+    1.0
+    >>> JoinSpec(0)
+    Traceback (most recent call last):
+    ...
+    swoop.errors.InvalidArgument: k must be at least 1, not 0
+    """
+
+    k: int
+    window: WindowSpec
+    similarity: Similarity
+    two_streams: bool
+    min_similarity: float | None
+    track_changes: bool
+    algorithm: str
+
+    def __init__(
+        self,
+        k: int = 10,
+        window: Any = None,
+        similarity: str | Similarity = "jaccard",
+        *,
+        two_streams: bool = False,
+        min_similarity: float | None = None,
+        track_changes: bool = False,
+        algorithm: str = "swoop",
+    ) -> None:
+        measure = find_similarity(similarity)
+        checked = {
+            "k": _check_k(k),
+            "window": find_window(window),
+            "similarity": measure,
+            "two_streams": bool(two_streams),
+            "min_similarity": check_min_similarity(measure, min_similarity),
+            "track_changes": bool(track_changes),
+            "algorithm": _check_algorithm(algorithm, bool(track_changes)),
+        }
+        for name, value in checked.items():
+            object.__setattr__(self, name, value)
+
+    def in_ticks(self) -> JoinSpec:
+        """The same for sets whose times are ticks already."""
+        return replace(self, window=WindowSpec("integer", self.window.duration))
+
+
+def _check_k(k: object) -> int:
+    if isinstance(k, bool) or not isinstance(k, Integral):
+        raise InvalidType(f"k must be an integer, not {k!r}")
+    if k < 1:
+        raise InvalidArgument(f"k must be at least 1, not {k}")
+    return int(k)
+
+
+def _check_algorithm(name: str, track_changes: bool) -> str:
+    if name not in ALGORITHMS:
+        raise InvalidArgument(f"there is no algorithm {name!r}: it must be one of {', '.join(ALGORITHMS)}")
+    if track_changes and not ALGORITHMS[name]:
+        raise InvalidArgument(f"algorithm {name!r} has no change feed; leave out track_changes, or use 'swoop'")
+    return name
