@@ -128,7 +128,7 @@ def client() -> None:
     for name, options in HISTORIES.items():
         found[name] = collected(over_connect(spark, **options))
     raw = spark.createDataFrame(ROWS, "name int, at string, text string, side string")
-    sets = raw.select("name", timestamps("at").alias("when"), words("text").alias("items"), "side")
+    sets = raw.select("name", timestamps("at").alias("when"), words("text").column().alias("items"), "side")
     found["words"] = [row["items"] for row in sets.orderBy("name").collect()]
     names = {"id": "name", "time": "when", "tokens": "items"}
     found["rejected"] = sorted((row["name"] or 0) for row in rejected(sets, **names).collect())

@@ -58,7 +58,7 @@ def test_a_backlog_gives_what_small_batches_give(spark: SparkSession, tmp_path: 
         folder = tmp_path / str(piece_rows)
         source = spark.readStream.schema("id long, time string, text string").option("maxFilesPerTrigger", 1)
         sets = source.json(str(tmp_path / "in")).select(
-            "id", "text", timestamps("time").alias("time"), words("text").alias("tokens")
+            "id", "text", timestamps("time").alias("time"), words("text").column().alias("tokens")
         )
         handle = topk_stream(sets, 4, "40 seconds", lateness="2 seconds", text="text").start(
             folder / "state",

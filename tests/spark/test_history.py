@@ -12,10 +12,11 @@ from typing import Any
 import pytest
 from pyspark.sql import DataFrame, SparkSession
 
-from swoop.errors import InvalidArgument, InvalidData
+from swoop.errors import InvalidArgument, InvalidData, UnusableRows
 from swoop.oracle import Record
 from swoop.similarity import Similarity
-from swoop.spark import at_least_once, rejected, topk_history
+from swoop.spark import at_least_once, char_ngrams, rejected, topk_history, word_ngrams, words
+from swoop.text.functions import TokenFunction
 from tests.spark.test_slices import stays_of
 
 SCHEMA = "id long, time long, tokens array<string>, stream string"
@@ -144,3 +145,42 @@ def test_a_user_defined_similarity(spark: SparkSession) -> None:
 def test_bad_input(spark: SparkSession, options: dict[str, Any], error: type[Exception], message: str) -> None:
     with pytest.raises(error, match=message):
         topk_history(spark.createDataFrame([], SCHEMA), **{"k": 1, "window": 5, **options})
+
+
+WORDS = ["Win", "a", "FREE", "the", "phone!", "नमस्ते", "ΣΑΣ", "https://x.org/a", "❤️"]
+
+
+@pytest.mark.parametrize(
+    "function",
+    [words("text"), word_ngrams("title", "text", stop_words=["the"]), char_ngrams("title", "text"), words("text", nfc=True)],
+)
+def test_texts_travel_and_become_the_tokens_of_the_reference(spark: SparkSession, function: TokenFunction) -> None:
+    """Several columns, nulls, in slices or not. A row without any text cannot be used."""
+    rng = random.Random(7)
+
+    def text() -> str | None:
+        return None if rng.random() < 0.1 else " ".join(rng.choices(WORDS, k=4))
+
+    rows = [(n, time, text(), text()) for n, time in enumerate(sorted(rng.choices(range(60), k=120)))]
+    columns = {"title": 2, "text": 3}
+    tokens = [function(*(row[columns[name]] for name in function.columns)) for row in rows]
+    records = [Record(found, row[1], row[0]) for row, found in zip(rows, tokens, strict=True) if found is not None]
+    posts = spark.createDataFrame(rows, "id long, time long, title string, text string").repartition(3)
+    for slices in (1, 5):
+        with pytest.warns(UnusableRows):
+            stays = topk_history(posts, 4, 9, tokens=function, slices=slices)
+        assert collected(stays) == stays_of(records, k=4, window=9)
+    assert rejected(posts, tokens=function).count() == len(rows) - len(records)
+
+
+def test_texts_that_are_none(spark: SparkSession) -> None:
+    rows = [(b"win a phone", 1), (b"\xff", 2), (None, 3), (b"win a phone", 4)]
+    posts = spark.createDataFrame(rows, "text binary, time long").selectExpr("time as id", "time", "cast(text as string) text")
+    with pytest.warns(UnusableRows):
+        assert collected(topk_history(posts, 1, 10, tokens=words("text"))) == [(4, 1, 1.0, 3, 4, None)]
+    reasons = {row.id: row.reason for row in rejected(posts, tokens=words("text")).collect()}
+    assert reasons == {2: "the text is not UTF-8", 3: "the text is null"}
+    with pytest.raises(InvalidData, match="column 'time' has type bigint; words are made from strings"):
+        topk_history(posts, 1, 10, tokens=words("time"))
+    with pytest.raises(InvalidData, match="there is no column 'body' for tokens"):
+        topk_history(posts, 1, 10, tokens=words("text", "body"))

@@ -3,22 +3,28 @@
 from __future__ import annotations
 
 import datetime as dt
+import random
+import sys
+import unicodedata
 from collections.abc import Iterable
 from decimal import Decimal
 from itertools import pairwise
 from typing import Any
 
+import pyarrow as pa
 import pytest
-from pyspark.sql import Column, SparkSession
+from pyspark.sql import SparkSession
 
 from swoop.errors import InvalidArgument
 from swoop.spark import char_ngrams, rejected, timestamps, topk_history, transitions, word_ngrams, words
+from swoop.text.functions import TokenFunction
+from tests.text.test_columns import PARTS
 
 
-def tokens(spark: SparkSession, column: Column, *values: Any) -> Any:
+def tokens(spark: SparkSession, function: TokenFunction, *values: Any) -> Any:
     names = ["a", "b"][: len(values)]
     frame = spark.createDataFrame([values], ", ".join(f"{name} string" for name in names))
-    return frame.select(column.alias("tokens")).first()["tokens"]  # type: ignore[index]
+    return frame.select(function.column().alias("tokens")).first()["tokens"]  # type: ignore[index]
 
 
 def test_words(spark: SparkSession) -> None:
@@ -55,10 +61,35 @@ def test_char_ngrams(spark: SparkSession) -> None:
     assert tokens(spark, char_ngrams("a"), None) is None
 
 
+def is_old(character: str) -> bool:
+    """Whether all versions of Unicode know it that Java and Python may have."""
+    return unicodedata.ucd_3_2_0.category(character) not in ("Cn", "Co", "Cs")
+
+
+@pytest.mark.parametrize(
+    "function", [words("t", emoji=True, stop_words=["the"]), words("t", keep_urls=False), word_ngrams("t"), char_ngrams("t")]
+)
+def test_columns_are_those_of_the_reference(spark: SparkSession, function: TokenFunction) -> None:
+    """For every character that all versions of Unicode know, alone and in context, and for mixtures."""
+    rng = random.Random(1)
+    known = [character for character in map(chr, range(sys.maxunicode + 1)) if is_old(character)]
+    texts = [*known, *(f"a{character}b" for character in known)]
+    texts += ["".join(rng.choices(PARTS, k=rng.randrange(30))) for _ in range(3000)]
+    rows = spark.createDataFrame(pa.table({"n": pa.array(range(len(texts))), "t": pa.array(texts)}))
+    found = rows.select("n", function.column().alias("tokens")).toArrow().sort_by("n")["tokens"].to_pylist()
+    different = [(text, made, function(text)) for text, made in zip(texts, found, strict=True) if made != function(text)]
+    assert different == []
+
+
+def test_nfc_is_not_a_column() -> None:
+    with pytest.raises(InvalidArgument, match="NFC"):
+        words("t", nfc=True).column()
+
+
 def test_long_texts(spark: SparkSession) -> None:
     """The text is looked at once, not once for each of its parts."""
-    for column, once in ((char_ngrams("a", n=5), "regexp_replace"), (word_ngrams("a"), "regexp_extract_all")):
-        assert str(column).count(once) == 1
+    for function, once in ((char_ngrams("a", n=5), "regexp_replace"), (word_ngrams("a"), "regexp_extract_all")):
+        assert str(function.column()).count(once) == 1
     long = "".join(map(chr, range(0x4E00, 0x9FA0))) * 10
     assert len(long) > 200_000
     assert tokens(spark, char_ngrams("a", n=5), long) == [(long + long)[at : at + 5] for at in range(0x9FA0 - 0x4E00)]
@@ -71,7 +102,7 @@ def test_what_is_not_utf8_has_no_tokens(spark: SparkSession) -> None:
     texts = spark.createDataFrame([(b"ok", b"good"), (b"\xff", b"good"), (b"a \xed\xa0\x80 b", None)], "a binary, b binary")
     strings = texts.selectExpr("cast(a as string) a", "cast(b as string) b")
     for made in (words, word_ngrams, char_ngrams):
-        found = [row.t for row in strings.select(made("a", "b").alias("t")).collect()]
+        found = [row.t for row in strings.select(made("a", "b").column().alias("t")).collect()]
         assert found[0]
         assert found[1:] == [None, None]
 

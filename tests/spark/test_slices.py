@@ -55,6 +55,7 @@ def run_sliced(history: list[Record], cuts: list[int], batch: int, **options: An
         given_out = replay_slice(
             table.to_batches(batch),
             spec,
+            "tokens",
             start,
             stop,
             number == len(cuts) - 2,

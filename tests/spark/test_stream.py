@@ -55,7 +55,7 @@ def write_files(folder: Path, rows: list[dict[str, Any]], parts: int, first: int
 
 def read_stream(spark: SparkSession, folder: Path, form: str = "json") -> DataFrame:
     found = spark.readStream.schema(SCHEMA).option("maxFilesPerTrigger", 1).format(form).load(str(folder))
-    return found.select("id", "time", "text", words("text").alias("tokens"))
+    return found.select("id", "time", "text", words("text").column().alias("tokens"))
 
 
 def read_rows(spark: SparkSession, folder: Path, name: str) -> list[Any]:
@@ -102,7 +102,7 @@ def test_files_give_what_their_history_gives(spark: SparkSession, tmp_path: Path
     stream = topk_stream(read_stream(spark, tmp_path / "in", form), 5, "1 minute", "cosine", text="text", lateness="1 hour")
     handle = stream.start(tmp_path / "checkpoint", changes="memory", available_now=True)
     assert handle.await_termination(60)
-    sets = rows.withColumn("tokens", words("text"))
+    sets = rows.withColumn("tokens", words("text").column())
     expected = history_of(spark, sets, 5, "1 minute", "cosine")
     assert len(expected) > 20
     assert stays_of(list(handle.changes())) == expected
@@ -118,6 +118,27 @@ def test_files_give_what_their_history_gives(spark: SparkSession, tmp_path: Path
     assert told.shared == set(row.shared)
     assert (told.only_newer, told.only_older) == (set(row.only_newer), set(row.only_older))
     assert len(told.shared) == pair.overlap
+
+
+@pytest.mark.parametrize("cells", [1, 3])
+def test_texts_become_tokens_where_the_engine_is(spark: SparkSession, tmp_path: Path, cells: int) -> None:
+    """Also after a restart, and only in the way that they did before."""
+    rows = posts(120)
+    write_files(tmp_path / "in", rows, 4)
+    found = spark.readStream.schema(SCHEMA).option("maxFilesPerTrigger", 1).json(str(tmp_path / "in"))
+    function = word_ngrams("text", n=2)
+    changes: list[Any] = []
+    for part in (1, 2):
+        stream = topk_stream(found, 5, "1 minute", tokens=function, lateness="1 hour", cells=cells)
+        handle = stream.start(tmp_path / "checkpoint", changes="memory", available_now=True, flush=part == 2)
+        assert handle.await_termination(120)
+        changes += handle.changes()
+    sets = spark.read.schema(SCHEMA).json(str(tmp_path / "in"))
+    expected = history_of(spark, sets, 5, "1 minute", tokens=function)
+    assert len(expected) > 5
+    assert stays_of(changes) == expected
+    with pytest.raises(InvalidArgument, match="other parameters"):
+        topk_stream(found, 5, "1 minute", tokens=words("text"), lateness="1 hour", cells=cells).start(tmp_path / "checkpoint")
 
 
 def test_two_streams_integers_and_strings(spark: SparkSession, tmp_path: Path) -> None:
@@ -160,7 +181,7 @@ def test_late_and_rejected_rows(spark: SparkSession, tmp_path: Path) -> None:
     raw = (
         spark.readStream.schema("id long, time string, text string").option("maxFilesPerTrigger", 1).json(str(tmp_path / "in"))
     )
-    sets = raw.withColumn("at", timestamps("time")).withColumn("tokens", words("text"))
+    sets = raw.withColumn("at", timestamps("time")).withColumn("tokens", words("text").column())
     seen: list[Any] = []
     handle = topk_stream(sets, 3, "1 hour", time="at").start(
         tmp_path / "checkpoint", late=lambda rows, batch: seen.append((batch, rows.to_pylist())), available_now=True

@@ -15,7 +15,7 @@ from swoop.spark import StreamHandle, session, timestamps, topk_stream, words
 
 def start(spark: SparkSession, folder: Path, cells: int) -> StreamHandle:
     posts = spark.readStream.schema("id long, time string, text string").option("maxFilesPerTrigger", 1).json(f"{folder}/in")
-    sets = posts.select("id", "text", timestamps("time").alias("time"), words("text").alias("tokens"))
+    sets = posts.select("id", "text", timestamps("time").alias("time"), words("text").column().alias("tokens"))
     return topk_stream(sets, 4, "40 seconds", lateness="6 seconds", cells=cells).start(
         folder / "checkpoint",
         changes=folder / "changes",

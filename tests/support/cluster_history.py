@@ -17,7 +17,7 @@ SLICES = 24
 
 def stays(spark: SparkSession, folder: Path) -> DataFrame:
     posts = spark.read.schema("id long, time timestamp, text string").json(f"{folder}/in")
-    return topk_history(posts.withColumn("tokens", words("text")), 5, "1 minute", slices=SLICES)
+    return topk_history(posts.withColumn("tokens", words("text").column()), 5, "1 minute", slices=SLICES)
 
 
 def tell(spark: SparkSession, file: Path) -> None:

@@ -38,7 +38,7 @@ def main(servers: str, folder: str) -> None:
     posts = rows.select(F.from_json(F.col("value").cast("string"), "id long, time string, text string").alias("post")).select(
         "post.*"
     )
-    sets = posts.select("id", timestamps("time").alias("time"), words("text").alias("tokens"))
+    sets = posts.select("id", timestamps("time").alias("time"), words("text").column().alias("tokens"))
     handle = topk_stream(sets, 4, "40 seconds", lateness="6 seconds").start(
         folder,
         changes=f"kafka://{servers}/changes",

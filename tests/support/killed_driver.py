@@ -27,7 +27,7 @@ MOMENTS: dict[str, tuple[Any, str, str]] = {
 
 def start(spark: SparkSession, folder: Path) -> StreamHandle:
     posts = spark.readStream.schema("id long, time string, text string").option("maxFilesPerTrigger", 1).json(f"{folder}/in")
-    sets = posts.select("id", "text", timestamps("time").alias("time"), words("text").alias("tokens"))
+    sets = posts.select("id", "text", timestamps("time").alias("time"), words("text").column().alias("tokens"))
     return topk_stream(sets, 4, "40 seconds", lateness="6 seconds").start(
         folder / "checkpoint",
         changes=folder / "changes",

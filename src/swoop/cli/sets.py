@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import re
+from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING
 
@@ -37,13 +38,14 @@ class Tokenizer:
             raise WrongUsage(f"unknown tokenizer {text!r}; use words, 2-words, 3-chars or similar")
         return cls(match[2].rstrip("s") + "s", int(match[1] or 1))
 
-    def tokens(self, columns: list[Column]) -> Column:
+    def tokens(self, names: Sequence[str]) -> Column:
         """The tokens of columns of text."""
         from swoop.spark import char_ngrams, word_ngrams, words
 
+        columns = ["`" + name.replace("`", "``") + "`" for name in names]
         if self.unit == "chars":
-            return char_ngrams(*columns, n=self.n)
-        return words(*columns) if self.n == 1 else word_ngrams(*columns, n=self.n)
+            return char_ngrams(*columns, n=self.n).column()
+        return (words(*columns) if self.n == 1 else word_ngrams(*columns, n=self.n)).column()
 
 
 @dataclass(frozen=True)
@@ -126,7 +128,7 @@ def prepare(rows: DataFrame, options: InputOptions, window: WindowSpec | None) -
         if isinstance(element, T.ArrayType) and isinstance(element.elementType, T.BinaryType) and not texts:
             text = F.array_join(F.transform(tokens, lambda token: F.hex(token)), " ")
     else:
-        tokens, text = options.tokenizer.tokens(texts), F.concat_ws(" ", *texts)
+        tokens, text = options.tokenizer.tokens(columns.text), F.concat_ws(" ", *texts)
     time, parsed = _time(rows, options, window)
     return rows.select(
         name.alias("id"),

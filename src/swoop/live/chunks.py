@@ -142,7 +142,7 @@ def _is_set(kind: pa.DataType) -> bool:
 _TYPES: dict[str, Callable[[pa.DataType], bool]] = {
     "id": _is_key,
     "time": pa.types.is_int64,
-    "tokens": _is_set,
+    "tokens": lambda kind: _is_set(kind) or _is_text(kind),  # texts, if tokens are made of them by the join
     "stream": _is_text,
     "group": pa.types.is_integer,
     "size": pa.types.is_integer,
@@ -157,7 +157,7 @@ def _check_rows(rows: pa.Table, chunk: Chunk, needed: Sequence[str]) -> None:
         if rows.column_names.count(name) != 1 or not _TYPES[name](rows[name].type):
             raise ValueError(f"there is no column {name!r} as it should be, but {', '.join(map(str, rows.schema))}")
         column = rows[name]
-        if column.null_count or (name == "tokens" and pc.list_flatten(column).null_count):
+        if column.null_count or (_is_set(column.type) and pc.list_flatten(column).null_count):
             raise ValueError(f"column {name!r} has nulls")
     first, last = pc.min_max(rows["time"]).as_py().values()
     if last != chunk.latest or (last is not None and not -LATEST < first <= last < LATEST):

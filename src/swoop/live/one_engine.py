@@ -124,7 +124,7 @@ class OneEngine:
             if join is self.join and "text" in in_order.column_names:
                 with self._reading:
                     self._texts.add(join.stats.sets, in_order.select(["text"]))
-            join.insert_many(in_order, id="id", stream="stream" if self._spec.join.two_streams else None)
+            join.insert_many(in_order, self._spec.tokens, id="id", stream="stream" if self._spec.join.two_streams else None)
         if join.stats.sets:
             join.advance(self._clock.time(watermark - 1))
 

@@ -9,6 +9,7 @@ import pyarrow as pa
 
 from swoop.join.topk_join import TopKJoin
 from swoop.spec import JoinSpec
+from swoop.text.functions import TokenFunction
 from swoop.times import Clock, TimeKind
 
 
@@ -23,6 +24,7 @@ class StreamSpec:
     token_type: str = "array<bigint>"  # noqa: S105
     cells: int = 1
     max_ahead: int | None = None
+    tokens: str | TokenFunction = "tokens"  # how sets are made of the column ``tokens``
 
     def lasting(self) -> dict[str, Any]:
         """What a run from the same checkpoint must share. With one cell, k may be lowered: each state knows its own."""

@@ -236,7 +236,7 @@ def to_data_set(name: str, sets: DataFrame) -> DataSet:
 
 def _sets(rows: DataFrame, id: Column, time: Column, text: Column) -> DataFrame:
     found = rows.select(id.alias("id"), time.alias("time"), text.alias("text"))
-    return found.select("id", "time", words("text").alias("tokens"), "text")
+    return found.select("id", "time", words("text").column().alias("tokens"), "text")
 
 
 @contextmanager

@@ -100,7 +100,7 @@ def _write_file(part: DataSet, path: Path, first_id: int, prepared: bool) -> Non
 
 
 def _sets(rows: DataFrame) -> DataFrame:
-    return rows if "tokens" in rows.columns else rows.select("id", "time", words("text").alias("tokens"))
+    return rows if "tokens" in rows.columns else rows.select("id", "time", words("text").column().alias("tokens"))
 
 
 # measurements

@@ -4,7 +4,7 @@ Everything here is a function of DataFrames, usable in local mode and on a clust
 
     spark = session()
     posts = spark.read.schema("id long, time timestamp, text string").json("posts")
-    sets = posts.select("id", "time", words("text").alias("tokens"))
+    sets = posts.select("id", "time", words("text").column().alias("tokens"))
     topk_history(sets, k=10, window="1 hour").show()
 
 What is here: all that needs Spark. What a live stream does with its rows is in :mod:`swoop.live`, which does without it.

@@ -36,6 +36,7 @@ from swoop.spark.rows import (
 )
 from swoop.spark.slices import PAIR, replay_slice
 from swoop.spec import JoinSpec
+from swoop.text.functions import TokenFunction
 from swoop.times import FIRST_DATETIME, LAST_DATETIME
 
 
@@ -47,7 +48,7 @@ def topk_history(
     *,
     id: str = "id",
     time: str = "time",
-    tokens: str = "tokens",
+    tokens: str | TokenFunction = "tokens",
     stream: str | None = None,
     min_similarity: float | None = None,
     slices: int | None = None,
@@ -62,7 +63,9 @@ def topk_history(
     k, window, similarity, min_similarity
         As for :class:`swoop.TopKJoin`. The window is a duration or an integer.
     id, time, tokens, stream
-        Names of the columns. ``stream`` names one with ``"left"`` and ``"right"``; then only pairs across the sides count.
+        Names of the columns. Instead of a column of tokens, a token function such as ``words("text")`` makes tokens where the
+        engine is, which is much faster than a column. ``stream`` names a column with ``"left"`` and
+        ``"right"``; then only pairs across the sides count.
     slices
         The number of slices that time is cut into; by default chosen from the data and the cores.
 
@@ -104,7 +107,7 @@ def topk_history(
         segments = prepared.sparkSession.createDataFrame([], _segment_schema(id_type))
     else:
         cuts = extent.cuts(length, slices, _cores(sets))
-        run = _replay(spec, cuts, T.StructType([T.StructField("id", id_type)]))
+        run = _replay(spec, names.made, cuts, T.StructType([T.StructField("id", id_type)]))
         # not a filter: Spark would push it down to the texts, and make the tokens of each once more for it
         slices_of = F.when(F.col("reason").isNull(), _slices_of(F.col("time"), cuts, length))
         segments = (
@@ -127,7 +130,7 @@ def topk_history(
 
 
 def rejected(
-    sets: DataFrame, *, id: str = "id", time: str = "time", tokens: str = "tokens", stream: str | None = None
+    sets: DataFrame, *, id: str = "id", time: str = "time", tokens: str | TokenFunction = "tokens", stream: str | None = None
 ) -> DataFrame:
     """The rows that :func:`topk_history` cannot use, with two more columns: ``reason``, and ``row``, the whole row as JSON.
 
@@ -253,7 +256,7 @@ def _segment_schema(id_type: T.DataType) -> T.StructType:
     )
 
 
-def _replay(spec: JoinSpec, cuts: list[int], ids: T.StructType) -> Callable[..., Any]:
+def _replay(spec: JoinSpec, tokens: str | TokenFunction, cuts: list[int], ids: T.StructType) -> Callable[..., Any]:
     """The function of a slice: its sets in, segments of stays out."""
     from pyspark.sql.pandas.types import to_arrow_schema
 
@@ -262,7 +265,8 @@ def _replay(spec: JoinSpec, cuts: list[int], ids: T.StructType) -> Callable[...,
 
     def replay(key: tuple[pa.Scalar, ...], batches: Iterator[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
         number = key[0].as_py()
-        yield from replay_slice(batches, in_ticks, cuts[number], cuts[number + 1], number == len(cuts) - 2, id_type)
+        is_last = number == len(cuts) - 2
+        yield from replay_slice(batches, in_ticks, tokens, cuts[number], cuts[number + 1], is_last, id_type)
 
     return replay
 

@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass, fields, replace
+from dataclasses import dataclass, replace
+from functools import reduce
+from typing import Any
 
 from pyspark.sql import Column, DataFrame
 from pyspark.sql import functions as F  # noqa: N812
@@ -10,6 +12,7 @@ from pyspark.sql import types as T  # noqa: N812
 
 from swoop.engine.rank import MAX_SET_SIZE
 from swoop.errors import InvalidArgument, InvalidData
+from swoop.text.functions import TokenFunction
 from swoop.times import FIRST_DATETIME, LAST_DATETIME, LATEST, TimeKind, WindowSpec, find_window
 
 
@@ -19,7 +22,7 @@ class Names:
 
     id: str
     time: str
-    tokens: str
+    tokens: str | TokenFunction
     stream: str | None
     text: str | None = None
 
@@ -30,6 +33,12 @@ class Names:
                 there = ", ".join(map(repr, sets.columns))
                 wrong = "there is no column" if name not in sets.columns else "there is more than one column"
                 raise InvalidData(f"{wrong} {name!r} for {argument}; columns: {there}. Name it with {argument}=...")
+        if isinstance(self.tokens, TokenFunction):
+            for name in self.tokens.columns:
+                if not isinstance(sets.schema[name].dataType, T.StringType):
+                    given = sets.schema[name].dataType.simpleString()
+                    raise InvalidData(f"column {name!r} has type {given}; words are made from strings")
+            return
         found = sets.schema[self.tokens].dataType
         if not isinstance(found, T.ArrayType) or not isinstance(
             found.elementType, T.StringType | T.BinaryType | T.IntegralType
@@ -39,12 +48,24 @@ class Names:
             )
 
     def _given(self) -> list[tuple[str, str]]:
-        return [(field.name, name) for field in fields(self) if (name := getattr(self, field.name)) is not None]
+        texts = self.tokens.columns if isinstance(self.tokens, TokenFunction) else (self.tokens,)
+        named = [("id", self.id), ("time", self.time), *(("tokens", name) for name in texts)]
+        return named + [
+            (argument, name) for argument, name in (("stream", self.stream), ("text", self.text)) if name is not None
+        ]
 
     def plain(self, sets: DataFrame) -> tuple[DataFrame, Names]:
         """The same rows under names that mean one column to Spark, whatever is in theirs: dots, backticks, the other case."""
-        renamed = {argument: _plain_name(sets.columns.index(name)) for argument, name in self._given()}
+        renamed: dict[str, Any] = {argument: _plain_name(sets.columns.index(name)) for argument, name in self._given()}
+        if isinstance(self.tokens, TokenFunction):
+            columns = tuple(_plain_name(sets.columns.index(name)) for name in self.tokens.columns)
+            renamed["tokens"] = replace(self.tokens, columns=columns)
         return sets.toDF(*map(_plain_name, range(len(sets.columns)))), replace(self, **renamed)
+
+    @property
+    def made(self) -> str | TokenFunction:
+        """How a join makes sets of the column ``tokens``, in which texts travel that are to become tokens."""
+        return replace(self.tokens, columns=("tokens",)) if isinstance(self.tokens, TokenFunction) else "tokens"
 
 
 def quoted(name: str) -> Column:
@@ -119,7 +140,14 @@ def id_of(sets: DataFrame, names: Names) -> Column:
 
 
 def tokens_of(sets: DataFrame, names: Names) -> Column:
-    return F.col(names.tokens).cast(plain_type(sets.schema[names.tokens].dataType))
+    """The tokens of a row, or the text that is to become tokens; null where all its columns are."""
+    if not isinstance(names.tokens, TokenFunction):
+        return F.col(names.tokens).cast(plain_type(sets.schema[names.tokens].dataType))
+    texts = [F.col(name).cast("string") for name in names.tokens.columns]
+    if len(texts) == 1:
+        return texts[0]
+    is_text = reduce(Column.__or__, (text.isNotNull() for text in texts))
+    return F.when(is_text, F.concat_ws(" ", *texts))
 
 
 def stream_of(names: Names) -> Column:
@@ -130,19 +158,28 @@ def why_unusable(sets: DataFrame, names: Names, kind: TimeKind) -> Column:
     """What is wrong with a row; null if nothing is."""
     when, tokens, types = ticks(names.time, kind), tokens_of(sets, names), sets.schema
     first, last = (-LATEST + 1, LATEST - 1) if kind == "integer" else (FIRST_DATETIME, LAST_DATETIME)
-    no_token = F.exists(tokens, lambda token: token.isNull())
     found = (
         F.when(F.col(names.id).isNull(), "the id is null")
         .when(F.col(names.time).isNull(), "the time is null")
         .when((when < F.lit(first)) | (when > F.lit(last)), "the time is out of range")
-        .when(F.col(names.tokens).isNull(), "the tokens are null")
-        .when(F.size(tokens) > F.lit(MAX_SET_SIZE), f"there are more than {MAX_SET_SIZE} tokens")
-        .when(F.coalesce(no_token, F.lit(False)), "a token is null")
     )
     if isinstance(types[names.id].dataType, T.StringType):
         found = found.when(~F.is_valid_utf8(id_of(sets, names)), "the id is not UTF-8")
-    if plain_type(types[names.tokens].dataType) == "array<string>":
-        found = found.when(F.exists(tokens, lambda token: ~F.is_valid_utf8(token)), "a token is not UTF-8")
+    if isinstance(names.tokens, TokenFunction):
+        found = (
+            found.when(tokens.isNull(), "the text is null")
+            .when(~F.is_valid_utf8(tokens), "the text is not UTF-8")
+            .when(F.octet_length(tokens) > F.lit(MAX_SET_SIZE), f"the text is longer than {MAX_SET_SIZE} bytes")
+        )
+    else:
+        no_token = F.exists(tokens, lambda token: token.isNull())
+        found = (
+            found.when(tokens.isNull(), "the tokens are null")
+            .when(F.size(tokens) > F.lit(MAX_SET_SIZE), f"there are more than {MAX_SET_SIZE} tokens")
+            .when(F.coalesce(no_token, F.lit(False)), "a token is null")
+        )
+        if plain_type(types[names.tokens].dataType) == "array<string>":
+            found = found.when(F.exists(tokens, lambda token: ~F.is_valid_utf8(token)), "a token is not UTF-8")
     if names.stream:
         is_stream = F.coalesce(stream_of(names).isin("left", "right"), F.lit(False))
         found = found.when(~is_stream, "the stream is neither 'left' nor 'right'")

@@ -12,6 +12,7 @@ from swoop.join.payloads import TablePayloads
 from swoop.join.topk_join import TopKJoin
 from swoop.spec import JoinSpec
 from swoop.stays import Stay, Stays
+from swoop.text.functions import TokenFunction
 
 PAIR = ("newer_time", "newer_place", "older_time", "older_place")
 
@@ -19,6 +20,7 @@ PAIR = ("newer_time", "newer_place", "older_time", "older_place")
 def replay_slice(
     batches: Iterable[pa.RecordBatch],
     spec: JoinSpec,
+    tokens: str | TokenFunction,
     start: int,
     stop: int,
     last: bool,
@@ -32,7 +34,7 @@ def replay_slice(
     segments = _Segments(start, id_type)
     for batch in batches:
         segments.arrive(batch)
-        join.insert_many(batch, stream="stream" if spec.two_streams else None)
+        join.insert_many(batch, tokens, stream="stream" if spec.two_streams else None)
         yield from segments.take(join)
     if not last:
         join.advance(stop - 1)

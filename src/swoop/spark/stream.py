@@ -31,6 +31,7 @@ from swoop.similarity import Similarity
 from swoop.spark.cells import Layout, cell_results, finish_cells
 from swoop.spark.fetching import PIECE_ROWS, fetch
 from swoop.spark.handle import StreamHandle
+from swoop.spark.preparation import token_column
 from swoop.spark.rows import (
     Names,
     find_spark_window,
@@ -46,7 +47,8 @@ from swoop.spark.sessions import STATE_SETTINGS
 from swoop.spark.sizing import Machines, choose_cells
 from swoop.spark.topics import KafkaOutput
 from swoop.spec import JoinSpec
-from swoop.times import TimeKind, WindowSpec, find_lateness, in_seconds
+from swoop.text.functions import TokenFunction
+from swoop.times import WindowSpec, find_lateness, in_seconds
 
 
 def topk_stream(
@@ -57,7 +59,7 @@ def topk_stream(
     *,
     id: str = "id",
     time: str = "time",
-    tokens: str = "tokens",
+    tokens: str | TokenFunction = "tokens",
     stream: str | None = None,
     text: str | None = None,
     min_similarity: float | None = None,
@@ -77,7 +79,9 @@ def topk_stream(
     k, window, similarity, min_similarity
         As for :class:`swoop.TopKJoin`. The window is a duration or an integer.
     id, time, tokens, stream
-        Names of the columns. ``stream`` names one with ``"left"`` and ``"right"``; then only pairs across the sides count.
+        Names of the columns. Instead of a column of tokens, a token function such as ``words("text")`` makes tokens where the
+        engine is, which is much faster than a column; with cells, Spark makes them. ``stream`` names a column with ``"left"``
+        and ``"right"``; then only pairs across the sides count.
     text
         A column to show to people: it is stored with the window, and :meth:`StreamHandle.texts` returns it for a pair.
     lateness
@@ -102,8 +106,8 @@ def topk_stream(
     ::
 
         posts = spark.readStream.schema("id long, time timestamp, text string").json("posts")
-        sets = posts.select("id", "time", words("text").alias("tokens"))
-        handle = topk_stream(sets, k=10, window="1 hour").start(checkpoint="state", changes="changes")
+        stream = topk_stream(posts, k=10, window="1 hour", tokens=words("text"))
+        handle = stream.start(checkpoint="state", changes="changes")
         handle.topk()
     """
     if not sets.isStreaming:
@@ -131,10 +135,11 @@ def topk_stream(
         max_ahead=None if max_ahead is None else find_lateness(max_ahead, length, "max_ahead"),
         time_kind=time_kind(sets, time, length),
         id_type=ids.simpleString(),
-        token_type=sets.schema[tokens].dataType.simpleString(),
+        token_type=str(tokens) if isinstance(tokens, TokenFunction) else sets.schema[tokens].dataType.simpleString(),
+        tokens=names.made if len(grid.cells) == 1 else "tokens",
         cells=len(grid.cells),
     )
-    return TopKStream(_prepared(sets, names, spec.time_kind), spec)
+    return TopKStream(_prepared(sets, names, spec), spec)
 
 
 def _chosen(spark: SparkSession, window: WindowSpec, rate: float | None) -> int:
@@ -147,15 +152,16 @@ def _chosen(spark: SparkSession, window: WindowSpec, rate: float | None) -> int:
     return found
 
 
-def _prepared(sets: DataFrame, names: Names, kind: TimeKind) -> DataFrame:
+def _prepared(sets: DataFrame, names: Names, spec: StreamSpec) -> DataFrame:
     """The columns that a live join takes: of a row that can be used, the set; of others, why not, and the whole row in JSON."""
-    columns = sets.columns
+    columns, kind = sets.columns, spec.time_kind
     sets, names = names.plain(sets)
+    is_made_here = isinstance(names.tokens, TokenFunction) and spec.tokens == "tokens"
     why = why_unusable(sets, names, kind)
     found = {
         "id": id_of(sets, names),
         "time": ticks(names.time, kind),
-        "tokens": tokens_of(sets, names),
+        "tokens": token_column(names.tokens) if is_made_here else tokens_of(sets, names),  # type: ignore[arg-type]
         "stream": stream_of(names),
         **({"text": F.col(names.text).cast("string")} if names.text else {}),
     }

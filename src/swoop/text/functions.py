@@ -55,6 +55,12 @@ class TokenFunction:
         found = [word for word in read_words(text, self.keep_urls, self.emoji) if word not in self.stop_words]
         return list(dict.fromkeys(join_runs(found, self.n, " ")))
 
+    def __str__(self) -> str:
+        options = (
+            f"n={self.n}, stop_words={sorted(self.stop_words)}, keep_urls={self.keep_urls}, emoji={self.emoji}, nfc={self.nfc}"
+        )
+        return f"{self.unit}({', '.join(map(repr, self.columns))}, {options})"
+
     def column(self) -> Column:
         """The tokens as a column of Spark, by Spark's own expressions. Slower than giving the function itself.
 
