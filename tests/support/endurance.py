@@ -59,7 +59,7 @@ def main() -> int:
     summary, failed = [], []
     for name, (tests, more) in runs.items():
         done, wrong = run_tests(tests, more, SHARES[name] * seconds)
-        summary.append(f"{name}: {done} of {len(tests)} tests were run, {len(wrong)} failed")
+        summary.append(f"{name}: {len(tests)} tests, {done} runs, {len(wrong)} failed")
         failed += [f"{' '.join(PYTEST)} {' '.join(more)} '{test}'" for test in wrong]
     left = (1 - sum(SHARES.values())) * options.minutes
     trials = [sys.executable, "-m", "tests.support.soak", "--minutes", str(left), *others]

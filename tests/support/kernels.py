@@ -3,9 +3,9 @@
 from __future__ import annotations
 
 import swoop
-from swoop.join.algorithms import ALGORITHMS
 from swoop.paper.data_sets import generate
 from swoop.paper.measure import least
+from swoop.spec import ALGORITHMS
 
 
 def compile_all() -> None:

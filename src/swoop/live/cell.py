@@ -23,7 +23,7 @@ from swoop.errors import InvalidFile, SwoopError
 from swoop.join.payloads import TablePayloads
 from swoop.join.topk_join import TopKJoin
 from swoop.live.ahead import believe, rejected_rows, split_ahead
-from swoop.live.chunks import NEEDED, Chunk, Damaged, Store, add_rows, read_chunks, seal, unseal
+from swoop.live.chunks import SETS, Chunk, Damaged, Store, add_rows, read_chunks, seal, unseal
 from swoop.live.grid import Grid
 from swoop.live.pieces import concatenated, drained, in_pieces
 from swoop.live.row_order import same_key_as_before, sort_rows
@@ -33,7 +33,7 @@ from swoop.spec import JoinSpec
 
 SET = ("time", "id", "copy", "size", "stream", "text")  # who a set is, and what results say about it
 TIEBREAK = ("id", "copy")  # what tells sets of the same time apart, and orders them
-COLUMNS = (*NEEDED, "group", "size")  # that the rows of a cell have at least
+COLUMNS = (*SETS, "group", "size")  # that the rows of a cell have at least
 SHARES = ("shared", "only_newer", "only_older")
 
 

@@ -258,10 +258,10 @@ class Checkpoint:
         except (OSError, ValueError, KeyError, TypeError) as error:
             raise self._damaged(f"states/{name}", error) from error
 
-    def read(self, chunks: Sequence[Chunk]) -> Iterator[pa.Table]:
-        """The rows of some chunks, each when it is asked for."""
+    def read(self, chunks: Sequence[Chunk], needed: Sequence[str] = ("time",)) -> Iterator[pa.Table]:
+        """The rows of some chunks, each when it is asked for, with the columns that are needed."""
         try:
-            yield from read_chunks(self._chunks, chunks)
+            yield from read_chunks(self._chunks, chunks, needed)
         except Damaged as error:
             raise self._damaged(f"chunks/{error.name}", error.why) from error
 

@@ -23,8 +23,8 @@ MERGED = 16  # chunks of one level that become one of the next
 LARGEST_MERGE = 1_000_000  # rows
 LARGEST = 64 << 20  # bytes of a chunk before it is compressed; more rows become several
 
-NEEDED = ("id", "time", "tokens", "stream")
-"""Columns that every row has."""
+SETS = ("id", "time", "tokens", "stream")
+"""Columns of rows that are sets."""
 
 _MAGIC = 8  # bytes at the beginning of a file, before the stream that it holds
 
@@ -110,7 +110,7 @@ def _made(kind: Any, value: Any) -> Any:
     raise TypeError(f"{value!r:.60} is there instead of {getattr(kind, '__name__', kind)}")
 
 
-def read_chunks(store: Store, chunks: Iterable[Chunk], needed: Sequence[str] = NEEDED) -> Iterator[pa.Table]:
+def read_chunks(store: Store, chunks: Iterable[Chunk], needed: Sequence[str] = ("time",)) -> Iterator[pa.Table]:
     """The rows of some chunks, each when it is asked for, with the columns that are needed and perhaps others."""
     for chunk in chunks:
         try:
@@ -139,28 +139,25 @@ def _is_set(kind: pa.DataType) -> bool:
     return is_list and _is_key(kind.value_type)
 
 
-_COLUMNS: dict[str, Callable[[pa.DataType], bool]] = {
+_TYPES: dict[str, Callable[[pa.DataType], bool]] = {
     "id": _is_key,
     "time": pa.types.is_int64,
     "tokens": _is_set,
     "stream": _is_text,
-    "text": _is_text,
     "group": pa.types.is_integer,
     "size": pa.types.is_integer,
 }
-"""What a chunk may have, and of which types. Only a text may be null."""
 
 
 def _check_rows(rows: pa.Table, chunk: Chunk, needed: Sequence[str]) -> None:
-    """Raise ValueError unless these can be the rows of the chunk."""
-    names = set(rows.column_names)
-    if rows.num_rows != chunk.rows or len(names) != rows.num_columns or not names.issuperset(needed):
-        raise ValueError(f"there are {rows.num_rows} rows of {', '.join(rows.column_names)} instead of {chunk.rows}")
-    for name, column in zip(rows.column_names, rows.columns, strict=True):
-        if name not in _COLUMNS or not _COLUMNS[name](column.type):
-            raise ValueError(f"there is a column {name!r} of type {column.type}")
-        nulls = column.null_count + (pc.list_flatten(column).null_count if _is_set(column.type) else 0)
-        if nulls and name != "text":
+    """Raise ValueError unless these can be the rows of the chunk: so many, with these columns, none of which may be null."""
+    if rows.num_rows != chunk.rows:
+        raise ValueError(f"there are {rows.num_rows} rows instead of {chunk.rows}")
+    for name in needed:
+        if rows.column_names.count(name) != 1 or not _TYPES[name](rows[name].type):
+            raise ValueError(f"there is no column {name!r} as it should be, but {', '.join(map(str, rows.schema))}")
+        column = rows[name]
+        if column.null_count or (name == "tokens" and pc.list_flatten(column).null_count):
             raise ValueError(f"column {name!r} has nulls")
     first, last = pc.min_max(rows["time"]).as_py().values()
     if last != chunk.latest or (last is not None and not -LATEST < first <= last < LATEST):

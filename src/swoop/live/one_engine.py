@@ -16,6 +16,7 @@ from swoop.join.payloads import TablePayloads
 from swoop.join.topk_join import TopKJoin
 from swoop.live.ahead import believe, rejected_rows, spans_of, split_ahead
 from swoop.live.checkpoint import Checkpoint, State
+from swoop.live.chunks import SETS
 from swoop.live.engines import Snapshot, StepResult
 from swoop.live.pieces import Backlog, concatenated, drained, in_pieces
 from swoop.live.row_order import sort_rows
@@ -60,7 +61,7 @@ class OneEngine:
 
     def _window(self, state: State) -> tuple[list[pa.Table], Any]:
         """The rows that had entered by this state, and those that waited."""
-        return split_all_at_watermark(self._checkpoint.read(state.chunks), state.watermark)
+        return split_all_at_watermark(self._checkpoint.read(state.chunks, SETS), state.watermark)
 
     def process_batch(self, before: State, batch: int, rows: pa.Table | Backlog) -> StepResult:
         """Take the rows of a batch, piece by piece."""

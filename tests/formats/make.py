@@ -1,0 +1,101 @@
+"""Make small saved joins with the release that is installed: ``python -m tests.formats.make tests/formats/version-1``.
+
+Run once for each version of the format, by the last release that writes it; files that are there are never made again. Only
+what is public is used, so that any release can run this.
+"""
+
+from __future__ import annotations
+
+import datetime as dt
+import json
+import random
+import sys
+from pathlib import Path
+from typing import Any
+
+import swoop
+
+BEGIN = dt.datetime(2024, 2, 28, 23, 59, tzinfo=dt.UTC)
+SIZE, SAVED = 40, 25
+"""Sets of a stream, and how many of them have arrived when it is saved."""
+
+
+def share(len_r: int, len_s: int, overlap: int) -> float:
+    return overlap / max(len_r, len_s)
+
+
+JOINS: dict[str, dict[str, Any]] = {
+    "jaccard": {"k": 4, "window": 9, "track_changes": True},
+    "cosine": {"k": 3, "window": 12, "similarity": "cosine", "two_streams": True, "track_changes": True},
+    "dice": {"k": 2, "window": {"last": 8}, "similarity": "dice"},
+    "overlap": {"k": 5, "window": None, "similarity": "overlap", "track_changes": True},
+    "hamming": {"k": 3, "window": "10 s", "similarity": "hamming", "min_similarity": -5, "track_changes": True},
+    "share": {"k": 3, "window": 7, "similarity": {"user": "share"}, "algorithm": "swoop-minimal", "track_changes": True},
+    "base": {"k": 3, "window": 9, "two_streams": True, "algorithm": "base"},
+    "new": {"k": 3, "window": "1 hour", "track_changes": True},
+}
+
+
+def options_of(known: dict[str, Any]) -> dict[str, Any]:
+    """The parameters of a join, from what JSON has of them."""
+    options = dict(known)
+    if isinstance(options["window"], dict):
+        options["window"] = swoop.last(options["window"]["last"])
+    if isinstance(options.get("similarity"), dict):
+        options["similarity"] = swoop.Similarity(share, "share")
+    return options
+
+
+def record_of(known: dict[str, Any]) -> dict[str, Any]:
+    """The arguments of ``insert``, from what JSON has of them."""
+
+    def value(found: Any) -> Any:
+        return bytes.fromhex(found["bytes"]) if isinstance(found, dict) else found
+
+    time = known["time"]
+    return {
+        "tokens": [value(token) for token in known["tokens"]],
+        "time": dt.datetime.fromisoformat(time) if isinstance(time, str) else time,
+        "id": value(known["id"]),
+        "stream": known["stream"],
+    }
+
+
+def stream(name: str, options: dict[str, Any]) -> list[dict[str, Any]]:
+    """A stream as JSON has it: mixed tokens, many of them equal, ids of all types, times that repeat."""
+    rng = random.Random(name)
+    found = []
+    for number in range(SIZE):
+        tokens = [
+            rng.choice([token, str(token), {"bytes": str(token).encode().hex()}])
+            for token in rng.choices(range(5), k=rng.randrange(6))
+        ]
+        time: Any = number // 3
+        if options["window"] is None or isinstance(options["window"], dict):
+            time = None
+        elif isinstance(options["window"], str):
+            time = (BEGIN + dt.timedelta(seconds=number // 2)).isoformat()
+        names = [None, None, number, f"post {number}", {"bytes": "ff"}, 2**70 + number, "\N{SNOWMAN}"]
+        side = rng.choice(["left", "right"]) if options.get("two_streams") else None
+        found.append({"tokens": tokens, "time": time, "id": rng.choice(names), "stream": side})
+    return found
+
+
+def make(folder: Path) -> None:
+    folder.mkdir(parents=True)
+    for name, options in JOINS.items():
+        join = swoop.TopKJoin(**options_of(options))
+        records = stream(name, options)
+        saved = 0 if name == "new" else SAVED
+        read = 0
+        for number, record in enumerate(records[:saved]):
+            join.insert(**record_of(record))
+            if number == 10 and options.get("track_changes"):
+                read = len(join.changes())
+        join.save(folder / f"{name}.swoop")
+        known = {"options": options, "saved": saved, "changes_read": read, "records": records}
+        (folder / f"{name}.json").write_text(json.dumps(known))
+
+
+if __name__ == "__main__":
+    make(Path(sys.argv[1]))

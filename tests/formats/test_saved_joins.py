@@ -1,0 +1,59 @@
+"""Joins that earlier releases saved are loaded, and go on exactly: one folder for each version of the format."""
+
+from __future__ import annotations
+
+import json
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+import swoop
+from swoop import oracle
+from swoop.join.storage import VERSION
+from swoop.oracle import Record
+from tests.formats.make import JOINS, make, options_of, record_of
+
+FOLDER = Path(__file__).parent
+FILES = sorted(FOLDER.glob("version-*/*.swoop"))
+
+
+@pytest.mark.parametrize("file", FILES, ids=lambda file: f"{file.parent.name} {file.stem}")
+def test_it_goes_on(file: Path) -> None:
+    goes_on(file)
+
+
+def goes_on(file: Path) -> None:
+    known = json.loads(file.with_suffix(".json").read_text())
+    options = options_of(known["options"])
+    records = [Record(**record_of(record)) for record in known["records"]]
+    similarity = options.get("similarity")
+    join = swoop.TopKJoin.load(file, similarity if isinstance(similarity, swoop.Similarity) else None)
+    assert join.k == options["k"]
+    assert join.algorithm == options.get("algorithm", "swoop")
+    asked = {name: value for name, value in options.items() if name not in ("algorithm", "track_changes")}
+    arrived = known["saved"]
+    assert join.stats.sets == arrived
+    assert list(join.topk()) == oracle.topk(records[:arrived], **asked)
+    feed: list[Any] = list(join.changes()) if join.track_changes else []
+    for record in records[arrived:]:
+        join.insert(record.tokens, record.time, record.id, record.stream)
+        arrived += 1
+        assert list(join.topk()) == oracle.topk(records[:arrived], **asked)
+    if join.track_changes:
+        assert feed + list(join.changes()) == oracle.changes(records, **asked)[known["changes_read"] :]
+    if join.algorithm in ("swoop", "swoop-minimal"):
+        join._check()
+
+
+def test_every_version_is_here() -> None:
+    """Who raises the version of the format adds a folder, made by the last release that wrote the one before."""
+    assert [folder.name for folder in sorted(FOLDER.glob("version-*"))] == [f"version-{n}" for n in range(1, VERSION + 1)]
+    assert {file.stem for file in FILES if file.parent.name == "version-1"} == set(JOINS)
+
+
+def test_what_is_made_now_goes_on(tmp_path: Path) -> None:
+    """Which is what a folder is made with, should the version be raised."""
+    make(tmp_path / "made")
+    for file in (tmp_path / "made").glob("*.swoop"):
+        goes_on(file)
