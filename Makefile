@@ -4,7 +4,7 @@ VENV := .venv
 BIN := $(VENV)/bin
 READY := $(VENV)/.ready
 
-.PHONY: demo test soak large bench docs lint format clean
+.PHONY: demo test soak mutants large bench docs lint format clean
 
 demo: $(READY)
 	$(BIN)/swoop demo
@@ -15,6 +15,12 @@ test: lint
 # Random trials against brute force, for as long as one likes; SOAK=--help for all there is.
 soak: $(READY)
 	$(BIN)/python -m tests.support.soak $(SOAK)
+
+# Whether tests would notice: so many changes of kernels, one at a time, each compiled and tried for about a minute on one core.
+MUTANTS ?= 100
+SEED ?= 0
+mutants: $(READY)
+	$(BIN)/python -m tests.support.mutants --count $(MUTANTS) --seed $(SEED)
 
 # Windows of more than 2 GiB; needs 8 GB of memory.
 large: $(READY)
