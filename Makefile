@@ -5,7 +5,7 @@ BIN := $(VENV)/bin
 READY := $(VENV)/.ready
 SOAK ?= 5
 
-.PHONY: demo test kernels needs soak large bench docs lint format clean
+.PHONY: demo test kernels needs soak mutants large bench docs lint format clean
 
 demo: $(READY)
 	$(BIN)/swoop demo
@@ -26,6 +26,12 @@ needs: $(READY)
 # TRIALS has more options of the trials: python -m tests.support.soak --help.
 soak: $(READY) needs kernels
 	$(BIN)/python -m tests.support.endurance --minutes $(SOAK) $(TRIALS)
+
+# Whether tests would notice: so many changes of kernels, one at a time, each compiled and tried for about a minute on one core.
+MUTANTS ?= 100
+SEED ?= 0
+mutants: $(READY)
+	$(BIN)/python -m tests.support.mutants --count $(MUTANTS) --seed $(SEED)
 
 # Windows of more than 2 GiB; needs 8 GB of memory.
 large: $(READY)

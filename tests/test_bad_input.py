@@ -225,7 +225,7 @@ def test_streams() -> None:
     ):
         bulk = {"tokens": [["a"], ["b"]], "time": [3, 3], "s": streams}
         refuses(two, InvalidData, message, lambda bulk=bulk: two.insert_many(bulk, stream="s"))  # type: ignore[misc]
-    with pytest.raises(InvalidArgument, match="two-stream join only"):
+    with pytest.raises(InvalidArgument, match="only known in a two-stream join"):
         _ = one.topk()[0].left
 
 

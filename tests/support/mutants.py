@@ -1,0 +1,234 @@
+"""Whether tests would notice: kernels are changed in one place at a time, and random trials must tell the difference.
+
+``python -m tests.support.mutants --count 100`` draws so many changes from all there are: another comparison, another operator,
+a constant that is one off, ``min`` for ``max``, a statement that is left out. Each is made in a copy of the package, whose
+kernels are compiled anew, and run against brute force. A change that no trial notices has survived: it is told in the end, and
+should be noticed by a new trial, or be noted in :data:`HARMLESS` with the reason why it changes no result.
+"""
+
+from __future__ import annotations
+
+import argparse
+import ast
+import os
+import random
+import resource
+import shutil
+import signal
+import subprocess
+import sys
+import tempfile
+from collections import Counter
+from collections.abc import Iterator
+from concurrent.futures import ThreadPoolExecutor, as_completed
+from copy import deepcopy
+from dataclasses import dataclass
+from pathlib import Path
+
+ROOT = Path(__file__).parents[2]
+PACKAGE = ROOT / "src" / "swoop"
+MODULES = ("arrival", "candidates", "feed", "floor", "index", "rank", "sorting", "stock", "vocabulary", "window")
+MEMORY = 4 << 30  # bytes that a trial may take: a change may ask for ever more
+TRIALS = 60
+
+COMPARISONS: dict[type[ast.cmpop], tuple[type[ast.cmpop], ...]] = {
+    ast.Lt: (ast.LtE, ast.GtE),
+    ast.LtE: (ast.Lt, ast.Gt),
+    ast.Gt: (ast.GtE, ast.LtE),
+    ast.GtE: (ast.Gt, ast.Lt),
+    ast.Eq: (ast.NotEq,),
+    ast.NotEq: (ast.Eq,),
+}
+OPERATORS: dict[type[ast.operator], type[ast.operator]] = {
+    ast.Add: ast.Sub,
+    ast.Sub: ast.Add,
+    ast.Mult: ast.Add,
+    ast.FloorDiv: ast.Mult,
+    ast.RShift: ast.LShift,
+    ast.LShift: ast.RShift,
+    ast.BitAnd: ast.BitOr,
+    ast.BitOr: ast.BitAnd,
+}
+
+HARMLESS: dict[tuple[str, str, str], str] = {}
+"""Changes that make no result another: function, before and after, and why."""
+
+
+@dataclass(frozen=True)
+class Mutant:
+    """A change of a module: what stands from ``start`` to ``stop`` (in bytes) becomes something else."""
+
+    module: str
+    function: str
+    line: int
+    start: int
+    stop: int
+    before: str
+    after: str
+    text: str  # of the line
+
+    def __str__(self) -> str:
+        return (
+            f"{self.module}.py:{self.line} in {self.function}: {_short(self.before)}  ->  {_short(self.after)}  [{self.text}]"
+        )
+
+    @property
+    def harmless(self) -> str | None:
+        """Why it need not be noticed."""
+        return HARMLESS.get((self.function, self.before, self.after))
+
+    def apply(self, source: bytes) -> bytes:
+        return source[: self.start] + self.after.encode() + source[self.stop :]
+
+
+def _short(text: str) -> str:
+    return " ".join(text.split())[:70]
+
+
+def mutants_of(module: str) -> list[Mutant]:
+    """All changes of a module of the engine."""
+    source = (PACKAGE / "engine" / f"{module}.py").read_bytes()
+    starts = [0]
+    for line in source.splitlines(keepends=True):
+        starts.append(starts[-1] + len(line))
+    found = []
+    for function in ast.walk(ast.parse(source)):
+        if isinstance(function, ast.FunctionDef):
+            for statement in function.body:
+                for node, other in changes(statement):
+                    start = starts[node.lineno - 1] + node.col_offset
+                    stop = starts[(node.end_lineno or 1) - 1] + (node.end_col_offset or 0)
+                    before = source[start:stop].decode()
+                    after = f"({ast.unparse(other)})" if isinstance(other, ast.expr) else ast.unparse(other)
+                    text = source[starts[node.lineno - 1] : starts[node.lineno]].decode().strip()
+                    found.append(Mutant(module, function.name, node.lineno, start, stop, before, after, text))
+    return found
+
+
+def changes(statement: ast.stmt) -> Iterator[tuple[ast.expr | ast.stmt, ast.expr | ast.stmt]]:
+    """What can be changed in a statement, and what it becomes."""
+    for node in ast.walk(statement):
+        match node:
+            case ast.Compare(ops=[operator]):
+                for kind in COMPARISONS.get(type(operator), ()):
+                    other = deepcopy(node)
+                    other.ops = [kind()]
+                    yield node, other
+            case ast.BinOp(op=operator) | ast.AugAssign(op=operator) if type(operator) in OPERATORS:
+                another = deepcopy(node)
+                another.op = OPERATORS[type(operator)]()
+                yield node, another
+            case ast.BoolOp(op=ast.And(), values=values):
+                yield node, ast.BoolOp(ast.Or(), values)
+            case ast.BoolOp(op=ast.Or(), values=values):
+                yield node, ast.BoolOp(ast.And(), values)
+            case ast.UnaryOp(op=ast.Not(), operand=operand):
+                yield node, operand
+            case ast.Constant(value=bool(value)):
+                yield node, ast.Constant(not value)
+            case ast.Constant(value=int(value)):
+                yield node, ast.Constant(value + 1)
+                yield node, ast.Constant(value - 1)
+            case ast.Call(func=ast.Name(id="min" | "max" as name), args=arguments, keywords=[]):
+                yield node, ast.Call(ast.Name("max" if name == "min" else "min"), arguments, [])
+            case ast.Expr(value=ast.Call()):
+                yield node, ast.Pass()
+        if isinstance(node, ast.AugAssign):
+            yield node, ast.Pass()
+
+
+def run(mutant: Mutant | None, timeout: float) -> str:
+    """What became of a change: "survived", or how it was noticed. None: nothing is changed."""
+    with tempfile.TemporaryDirectory() as name:
+        folder = Path(name)
+        shutil.copytree(PACKAGE, folder / "swoop", ignore=shutil.ignore_patterns("__pycache__"))
+        if mutant is not None:
+            file = folder / "swoop" / "engine" / f"{mutant.module}.py"
+            file.write_bytes(mutant.apply(file.read_bytes()))
+        path = os.pathsep.join((str(folder), str(ROOT)))
+        environment = {
+            **os.environ,
+            "PYTHONPATH": path,
+            "NUMBA_CACHE_DIR": str(folder / "cache"),
+            "PYTHONDONTWRITEBYTECODE": "1",
+        }
+        command = [sys.executable, "-m", "tests.support.mutants", "--trial"]
+        try:
+            done = subprocess.run(
+                command, env=environment, cwd=ROOT, capture_output=True, text=True, timeout=timeout, check=False
+            )
+        except subprocess.TimeoutExpired:
+            return "hangs"
+    if done.returncode == 0:
+        return "survived"
+    if done.returncode < 0:
+        return f"dies of {signal.Signals(-done.returncode).name}"
+    last = (done.stderr.strip().splitlines() or [""])[-1]
+    if "numba" in last.lower() or "TypingError" in done.stderr:
+        return "does not compile"
+    if mutant is None:
+        print(done.stderr)
+    return f"is noticed: {last[:60]}"
+
+
+def trial() -> None:
+    """Streams of all kinds in every way, against brute force, with every invariant."""
+    from tests.support.trials import WAYS, Trial
+    from tests.support.trials import run as run_trial
+
+    resource.setrlimit(resource.RLIMIT_AS, (MEMORY, MEMORY))
+    taken: Counter[str] = Counter()
+    for seed in range(TRIALS):
+        drawn = Trial.draw(seed)
+        for way in WAYS:
+            run_trial(drawn, way, taken)
+
+
+def main() -> int:
+    parser = argparse.ArgumentParser(description=__doc__)
+    parser.add_argument("--count", type=int, default=100, help="how many changes (default: 100)")
+    parser.add_argument("--seed", type=int, default=0, help="another one draws others")
+    parser.add_argument("--workers", type=int, default=2, help="how many are tried at a time (default: 2)")
+    parser.add_argument("--timeout", type=float, default=900, help="seconds after which one hangs, compiling included")
+    parser.add_argument("--only", default="", help="those whose description has this text")
+    parser.add_argument("--list", action="store_true", help="name them, and try none")
+    parser.add_argument("--trial", action="store_true", help=argparse.SUPPRESS)
+    options = parser.parse_args()
+    if options.trial:
+        trial()
+        return 0
+    everything = [mutant for module in MODULES for mutant in mutants_of(module) if options.only in str(mutant)]
+    drawn = random.Random(options.seed).sample(everything, min(options.count, len(everything)))
+    print(f"{len(drawn)} of {len(everything):,} changes")
+    if options.list:
+        print(*drawn, sep="\n")
+        return 0
+    results: dict[Mutant, str] = {}
+    with ThreadPoolExecutor(options.workers) as pool:
+        unchanged = pool.submit(run, None, options.timeout)
+        waiting = {pool.submit(run, mutant, options.timeout): mutant for mutant in drawn if not mutant.harmless}
+        for future in as_completed(waiting):
+            results[waiting[future]] = future.result()
+            print(f"{len(results):>4} of {len(waiting)}  {results[waiting[future]]:<20.75} {waiting[future]}", flush=True)
+    if unchanged.result() != "survived":
+        print(f"Without any change, the trial {unchanged.result()}: so this says nothing about the changes")
+        return 1
+    return close(drawn, results)
+
+
+def close(drawn: list[Mutant], results: dict[Mutant, str]) -> int:
+    print(f"\n{'module':<12} {'tried':>6} {'noticed':>8} {'survived':>9} {'harmless':>9}")
+    for module in MODULES:
+        found = [results[mutant] for mutant in results if mutant.module == module]
+        harmless = sum(mutant.module == module and mutant.harmless is not None for mutant in drawn)
+        survived = found.count("survived")
+        print(f"{module:<12} {len(found):>6} {len(found) - survived:>8} {survived:>9} {harmless:>9}")
+    survivors = [mutant for mutant, result in results.items() if result == "survived"]
+    print("\nAll were noticed." if not survivors else "\nSurvived:")
+    for mutant in sorted(survivors, key=str):
+        print(f"  {mutant}")
+    return 1 if survivors else 0
+
+
+if __name__ == "__main__":
+    sys.exit(main())
