@@ -22,7 +22,7 @@ import swoop
 from swoop.errors import InvalidArgument, InvalidData, InvalidFile, InvalidType
 from swoop.live import lease
 from swoop.results import Change
-from swoop.spark import explain, folder, result_files, session, timestamps, topk_history, topk_stream, words
+from swoop.spark import explain, folder, result_files, session, timestamps, topk_history, topk_stream, word_ngrams, words
 from tests.support import killed_driver
 from tests.support.processes import drive
 

@@ -1,4 +1,7 @@
-"""Columns of texts become the tokens of the reference, whatever is in them: swoop.text.columns, kernels, blocks."""
+"""Columns of texts become the tokens of the reference, whatever is in them.
+
+Tests of swoop.text.blocks, swoop.text.kernels.
+"""
 
 from __future__ import annotations
 

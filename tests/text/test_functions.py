@@ -1,4 +1,7 @@
-"""Token functions, and the definition of words: swoop.text.functions, swoop.text.reference, swoop.text.characters."""
+"""Token functions, and the definition of words.
+
+Tests of swoop.text.characters, swoop.text.reference.
+"""
 
 from __future__ import annotations
 
