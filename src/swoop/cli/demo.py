@@ -93,8 +93,8 @@ def _start(spark: SparkSession, folder: Path, changes: list[Any]) -> StreamHandl
 
     (folder / "posts").mkdir()
     posts = spark.readStream.schema("id long, time string, author string, text string").json(str(folder / "posts"))
-    sets = posts.select("id", timestamps("time").alias("time"), "text", words("text").column().alias("tokens"))
-    stream = topk_stream(sets, K, WINDOW, text="text", lateness="2 seconds", algorithm="swoop-minimal")
+    posts = posts.withColumn("time", timestamps("time"))
+    stream = topk_stream(posts, K, WINDOW, tokens=words("text"), text="text", lateness="2 seconds", algorithm="swoop-minimal")
     return stream.start(folder / "checkpoint", changes=changes, trigger="500 milliseconds", name="demo")
 
 

@@ -14,12 +14,15 @@ def warmup(*, quiet: bool = False) -> float:
     True
     """
     from swoop.join.topk_join import TopKJoin
+    from swoop.text.functions import char_ngrams, words
 
     start = time.perf_counter()
     join = TopKJoin(k=1, window=1, track_changes=True)
     join.insert(["a", b"a"], 0)
     join.insert([1, 2], 0)
     join.insert_many({"tokens": [[1, 2]], "time": [0]})
+    for function in (words("text"), char_ngrams("text")):
+        join.insert_many({"text": ["some words"], "time": [0]}, function)
     join._engine.warm()
     join.advance(1)
     join.topk()
