@@ -388,7 +388,7 @@ def test_refused(spark: SparkSession, tmp_path: Path) -> None:
         (InvalidData, "no column 'name' for id", lambda: topk_stream(sets, 1, "1 h", id="name")),
         (InvalidData, "'text' has type string; tokens must be arrays", lambda: topk_stream(sets, 1, "1 h", tokens="text")),
         (InvalidData, "'text' has type string.*timestamps", lambda: topk_stream(sets, 1, "1 h", time="text")),
-        (InvalidData, "'time' has type timestamp; an id is", lambda: topk_stream(sets, 1, "1 h", id="time")),
+        (InvalidData, "'time' has type timestamp; ids must be", lambda: topk_stream(sets, 1, "1 h", id="time")),
         (InvalidType, "lateness must be a duration.*not 7", lambda: topk_stream(sets, 1, "1 h", lateness=7)),
         (InvalidArgument, "0 at least", lambda: topk_stream(sets, 1, "1 h", lateness=-dt.timedelta(1))),
         (InvalidArgument, "mutually exclusive", lambda: topk_stream(sets, 1, "1 h").start(trigger="1 s", available_now=True)),
