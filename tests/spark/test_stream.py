@@ -390,7 +390,7 @@ def test_refused(spark: SparkSession, tmp_path: Path) -> None:
         (InvalidData, "'text' has type string.*timestamps", lambda: topk_stream(sets, 1, "1 h", time="text")),
         (InvalidData, "'time' has type timestamp; ids must be", lambda: topk_stream(sets, 1, "1 h", id="time")),
         (InvalidType, "lateness must be a duration.*not 7", lambda: topk_stream(sets, 1, "1 h", lateness=7)),
-        (InvalidArgument, "0 at least", lambda: topk_stream(sets, 1, "1 h", lateness=-dt.timedelta(1))),
+        (InvalidArgument, "at least 0", lambda: topk_stream(sets, 1, "1 h", lateness=-dt.timedelta(1))),
         (InvalidArgument, "mutually exclusive", lambda: topk_stream(sets, 1, "1 h").start(trigger="1 s", available_now=True)),
         (InvalidType, "changes must be a function.*not 5", lambda: topk_stream(sets, 1, "1 h").start(changes=5)),
         (InvalidArgument, "names no topic", lambda: topk_stream(sets, 1, "1 h").start(changes="kafka://topic")),
