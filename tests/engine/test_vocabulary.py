@@ -38,6 +38,7 @@ def pace(request: pytest.FixtureRequest) -> Iterator[int]:
         yield int(request.param)
 
 
+@pytest.mark.no_cover
 @pytest.mark.parametrize("kind", ["integers", "large integers", "texts", "all kinds"])
 @pytest.mark.parametrize("two_streams", [False, True])
 def test_recycling(pace: int, kind: str, two_streams: bool) -> None:

@@ -430,7 +430,7 @@ def test_places_of_the_outputs_of_one_stream(tmp_path: Path) -> None:
         (InvalidArgument, "cannot parse the size 'big'", lambda: folder("a", target_size="big")),
         (InvalidArgument, "cannot parse the size 0", lambda: find_size(0)),
         (InvalidArgument, "cannot parse the size -3", lambda: find_size(-3)),
-        (InvalidArgument, "cannot read the final_after 'soon'", lambda: folder("a", final_after="soon")),
+        (InvalidArgument, "cannot parse the final_after 'soon'", lambda: folder("a", final_after="soon")),
         (InvalidType, "retention must be a duration.*not 30", lambda: folder("a", retention=30)),  # type: ignore[arg-type]
     ],
 )

@@ -133,7 +133,7 @@ def test_clocks_that_cannot_be_followed(spark: SparkSession, tmp_path: Path) -> 
         ("not possible with cells", topk_stream(sets, 1, "1 h", cells=3), {}),
         ("mutually exclusive", topk_stream(sets, 1, "1 h"), {"available_now": True}),
         ("at least one second", topk_stream(sets, 1, "1 h"), {"idle": "1 ms"}),
-        ("cannot read the idle 'soon'", topk_stream(sets, 1, "1 h"), {"idle": "soon"}),
+        ("cannot parse the idle 'soon'", topk_stream(sets, 1, "1 h"), {"idle": "soon"}),
     ]:
         with pytest.raises(InvalidArgument, match=message):
             stream.start(**{"idle": "5 s", **options})

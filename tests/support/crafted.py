@@ -168,7 +168,7 @@ def change_table(rng: random.Random, members: Members) -> None:
             changed = rng.choice(TABLE_CHANGES)(rng, table)
             changed.validate(full=True)  # Arrow would not survive to write what it would refuse to read
             table = changed
-        except (pa.ArrowException, ValueError, TypeError, OverflowError, IndexError):
+        except (pa.ArrowException, ValueError, TypeError, OverflowError, IndexError, AttributeError):
             continue  # this cannot be done to this table
     members[name] = written(table, rng.choice([None, None, None, None, "lz4", "zstd"]), rng.choice([None, None, 1, 3]))
 

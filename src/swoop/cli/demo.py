@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import datetime as dt
-import logging
 import shutil
 import tempfile
 import threading
@@ -17,7 +16,7 @@ from rich.live import Live
 from swoop.cli.console import info, printable, results, shown_similarity
 from swoop.cli.progress import Steps
 from swoop.cli.session import spark_session
-from swoop.cli.stream import STOPPING, begin_to_stop, interruptible, served
+from swoop.cli.stream import STOPPING, begin_to_stop, interruptible, quiet_log, served
 from swoop.cli.views import picture, sides
 from swoop.demo.feed import Feed, write_posts
 
@@ -33,9 +32,9 @@ INTERVAL = 0.5  # seconds between two files of posts
 REPORTED = 500  # batches whose changes are in the report
 
 
+@quiet_log()
 def demo(seconds: float | None, port: int | None, report: Path) -> int:
     """Run for some seconds, or until Ctrl-C. Returns the exit code."""
-    logging.getLogger("swoop.spark").setLevel(logging.ERROR)  # late and rejected rows are shown already
     folder = Path(tempfile.mkdtemp(prefix="swoop-demo-"))
     try:
         with ExitStack() as closing:

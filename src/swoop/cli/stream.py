@@ -103,9 +103,21 @@ class StreamOptions:
             raise WrongUsage(f"for a topic, --batch-size must be a number of messages, not {size!r}")
 
 
+@contextmanager
+def quiet_log() -> Iterator[None]:
+    """Late and rejected rows are shown already, so only errors are logged while a command runs."""
+    log = logging.getLogger("swoop.spark")
+    level = log.level
+    log.setLevel(logging.ERROR)
+    try:
+        yield
+    finally:
+        log.setLevel(level)
+
+
+@quiet_log()
 def stream(options: StreamOptions, input_options: InputOptions, join: JoinOptions, as_json: bool = False) -> int:
     """Run until the stream ends or Ctrl-C. Returns the exit code."""
-    logging.getLogger("swoop.spark").setLevel(logging.ERROR)  # late and rejected rows are shown already
     join.check()
     window = find_window(join.window)
     lateness = options.lateness if options.lateness is not None else "10 seconds" if window.kind == "duration" else 0
