@@ -1,12 +1,12 @@
-"""From texts to tokens.
+"""From texts to tokens: what a word is, and how words are found fast.
 
 ==============  =========================================================================
 ``functions``   token functions as values: ``words``, ``word_ngrams``, ``char_ngrams``
 ``reference``   the definition of a word, in plain Python; nothing else decides
 ``characters``  classes of characters
 ``kernels``     the same, compiled, on Arrow's buffers
-``columns``     columns of texts as columns of tokens
+``columns``     columns of texts as columns of tokens, in ``blocks`` of rows
 ==============  =========================================================================
 
-A faster way may be added here, if it gives what the reference gives.
+What you may touch: speed. What a word is changes in ``reference`` first, and with it every saved result of texts.
 """
