@@ -16,6 +16,7 @@ import pytest
 
 import swoop
 from swoop import oracle
+from swoop.errors import InvalidData
 from swoop.oracle import Record
 
 SETS = [["a", "b", "c"], ["b", "c", "é"], [], ["x"], ["a", "b", "c", "c"], ["", "x"]]
@@ -138,3 +139,17 @@ def test_many_ids_are_forgotten_with_their_sets() -> None:
     assert join._ids._given is not None
     assert join._ids._given.size < 4000
     assert join.topk()[0].newer == "id 19999"
+
+
+def test_times_beyond_the_last_datetime() -> None:
+    """Arrow and numpy have them, Python has not: they arrive, and what is told of them is the last datetime that there is."""
+    late = [253402300800000000, 253402300800000001]  # the year 10000
+    join = swoop.TopKJoin(k=1, window="1 hour")
+    join.insert_many({"tokens": [["a"], ["a"]], "time": pa.array(late, pa.int64()).cast(pa.timestamp("us"))})
+    (pair,) = join.topk()
+    assert (pair.start, pair.end) == (dt.datetime.max, dt.datetime.max)
+    assert join.topk().to_arrow().num_rows == 1
+    with pytest.raises(InvalidData, match="row 0: the window is the integer 5, so times must be integers"):
+        swoop.TopKJoin(k=1, window=5).insert_many(
+            {"tokens": [["a"]], "time": pa.array(late[:1], pa.int64()).cast(pa.timestamp("us"))}
+        )

@@ -231,7 +231,7 @@ def read_times(column: Any, name: str, clock: Clock) -> tuple[TimeKind, np.ndarr
         raise InvalidData(f"column {name!r} has type {array.type}; times must be timestamps or integers. Convert it first")
     if len(ticks):
         try:
-            clock.check_kind(kind, array[0].as_py())
+            clock.check_kind(kind, _python_time(array[0]))
         except InvalidTime as error:
             raise _refuse_row(name, 0, str(error)) from error
     out_of_range = np.flatnonzero(np.abs(ticks) >= LATEST)
@@ -249,6 +249,14 @@ def read_times(column: Any, name: str, clock: Clock) -> tuple[TimeKind, np.ndarr
 
 def _format_ticks(kind: TimeKind, ticks: np.int64) -> str:
     return str(ticks) if kind == "integer" else str(np.datetime64(int(ticks), "us"))
+
+
+def _python_time(time: pa.Scalar) -> Any:
+    """A time as Python has it, or as Arrow does where Python has none: beyond the year 9999."""
+    try:
+        return time.as_py()
+    except (OverflowError, ValueError):
+        return time
 
 
 def read_ids(column: Any, name: str) -> list[Any]:
