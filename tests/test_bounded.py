@@ -106,7 +106,7 @@ def test_arrival_numbers_are_rebased() -> None:
     plain = run(Engine(Settings(k=10, duration=200, kind=0)), times, offsets, tokens)
     rebased = Engine(Settings(k=10, duration=200, kind=0, thresholds=Thresholds(last_number=3000)))
     run(rebased, times, offsets, tokens)
-    assert int(rebased._state["base"]) > 20_000
+    assert rebased.state.base > 20_000
     assert rebased.arrivals == plain.arrivals == 30_000
     assert rebased.topk().tolist() == plain.topk().tolist()
 
@@ -122,7 +122,7 @@ def test_past_two_to_the_31_sets(two_streams: bool) -> None:
     ]
     with thresholds.use(Thresholds(last_number=2048)):
         join = swoop.TopKJoin(k=5, window=30, two_streams=two_streams)
-    join._engine._start(first)
+    join._engine = Engine(join._engine.settings, first)
     for arrived, record in enumerate(records, 1):
         join.insert(record.tokens, record.time, stream=record.stream)
         expected = oracle.topk(records[:arrived], 5, 30, two_streams=two_streams)

@@ -85,18 +85,18 @@ def test_completions_happen_at_once_and_spread_over_arrivals() -> None:
     lowered = spread = held = mistaken = 0
     for seed in range(6):
         join = swoop.TopKJoin(3, 20_000)
-        state = join._engine._state
+        state = join._engine.state
         floor, expects = None, False
         for record in stream(seed, 1500, 100):
             join.insert(record.tokens, record.time)
             expected = expects
-            expects = bool(state["completing"] and join._engine._arrays["spare"]["threshold"][0] > state["lowest"])
-            held += expected and not state["completing"]
-            mistaken += expected and not expects and state["completing"]
+            expects = bool(state.floor.completing and state.spare.threshold > state.lowest)
+            held += expected and not state.floor.completing
+            mistaken += expected and not expects and state.floor.completing
             now = join._engine.floor
             lowered += floor is not None and (now is None or now < floor)
             floor = now
-            spread += bool(state["completing"])
+            spread += bool(state.floor.completing)
     assert lowered > 8
     assert spread > 20
     assert held > 3
@@ -122,7 +122,7 @@ def test_saved_in_the_middle_of_a_completion(tmp_path: Path) -> None:
         for record in stream(seed, 800, 100):
             join.insert(record.tokens, record.time)
             other.insert(record.tokens, record.time)
-            if join._engine._state["completing"]:
+            if join._engine.state.floor.completing:
                 join.save(tmp_path / "join")
                 join = swoop.TopKJoin.load(tmp_path / "join")
                 saved += 1

@@ -9,32 +9,29 @@ import pytest
 
 import swoop
 from swoop.engine import memory, thresholds
-from swoop.engine.layout import ARRAYS
-from swoop.engine.memory import Arrays
+from swoop.engine.layout import ARRAYS, State
+from swoop.engine.memory import Memory
 from swoop.engine.thresholds import Thresholds
+from swoop.errors import InternalError
+
+RANKS = "stock.ranks"
 
 
-def arrays(large: int) -> Arrays:
-    found = Arrays()
-    found.thresholds = Thresholds(large=large)
-    found._start_arrays()
-    return found
-
-
-def is_pointed(found: Arrays, name: str) -> bool:
+def is_pointed(found: Memory, path: str) -> bool:
     """Whether kernels see the array that Python sees."""
-    array = found._arrays[name]
-    return bool(found._state[name] == array.ctypes.data and found._state[name + "_size"] == array.size)
+    array, (structure, name) = found[path], path.split(".")
+    place = getattr(getattr(found.state, structure), name)
+    return bool(place.address == array.ctypes.data and place.size == array.size)
 
 
 @pytest.mark.parametrize("large", [0, 1 << 40])
-@pytest.mark.parametrize("name", ["ranks", "pairs"])
+@pytest.mark.parametrize("name", [RANKS, "spare.pairs"])
 def test_what_is_there_stays_and_what_is_new_is_zero(large: int, name: str) -> None:
-    found = arrays(large)
+    found = Memory(State, large)
     for size in (3, 1000, 50_000, 50_001, 200_000):
-        old = found._arrays[name].copy()
-        found._resize(name, size)
-        array = found._arrays[name]
+        old = found[name].copy()
+        found.resize((name,), size)
+        array = found[name]
         assert array.size == size
         assert array.dtype == ARRAYS[name]
         assert np.array_equal(array[: old.size], old)
@@ -46,9 +43,9 @@ def test_what_is_there_stays_and_what_is_new_is_zero(large: int, name: str) -> N
 
 @pytest.mark.parametrize("large", [0, 1 << 40])
 def test_an_array_that_cannot_grow_stays(large: int, monkeypatch: pytest.MonkeyPatch) -> None:
-    found = arrays(large)
-    found._resize("ranks", 10)
-    found._arrays["ranks"][:] = range(10)
+    found = Memory(State, large)
+    found.resize((RANKS,), 10)
+    found[RANKS][:] = range(10)
 
     def refuse(*arguments: object) -> None:
         raise MemoryError
@@ -56,33 +53,42 @@ def test_an_array_that_cannot_grow_stays(large: int, monkeypatch: pytest.MonkeyP
     monkeypatch.setattr(memory, "allocate", refuse)
     monkeypatch.setattr(memory, "extend", refuse)
     with pytest.raises(MemoryError):
-        found._resize("ranks", 10_000_000)
-    found._repair()
-    assert found._arrays["ranks"].tolist() == list(range(10))
-    assert is_pointed(found, "ranks")
+        found.resize((RANKS,), 10_000_000)
+    found.repair()
+    assert found[RANKS].tolist() == list(range(10))
+    assert is_pointed(found, RANKS)
 
 
 def test_an_array_that_somebody_looks_at_is_copied() -> None:
     """Such as the traceback of an interruption, which a notebook keeps."""
-    found = arrays(0)
-    found._resize("ranks", 10)
-    look = found._arrays["ranks"]
+    found = Memory(State, 0)
+    found.resize((RANKS,), 10)
+    look = found[RANKS]
     look[:] = range(10)
-    found._resize("ranks", 10_000_000)
-    assert found._arrays["ranks"][:10].tolist() == look.tolist() == list(range(10))
-    assert is_pointed(found, "ranks")
+    found.resize((RANKS,), 10_000_000)
+    assert found[RANKS][:10].tolist() == look.tolist() == list(range(10))
+    assert is_pointed(found, RANKS)
 
 
 def test_what_is_noted_is_done_later() -> None:
-    """Interrupted after it was noted: arrays, numbers and attributes change together, when it is gone on with."""
-    found = arrays(1 << 40)
-    found._noted = {"ranks": np.arange(5, dtype=np.int32)}, {"now": 7}, {"mark": "x"}
-    found._repair()
-    assert is_pointed(found, "ranks")
-    assert found._arrays["ranks"].size == 5
-    assert found._state["now"] == 7
-    assert found.__dict__["mark"] == "x"
+    """Interrupted after it was noted: arrays and numbers change together, when it is gone on with."""
+    found = Memory(State, 1 << 40)
+    found._noted = {RANKS: np.arange(5, dtype=np.int32)}, {"now": 7, "floor.steps": 3}
+    found.repair()
+    assert is_pointed(found, RANKS)
+    assert found[RANKS].size == 5
+    assert found.state.now == 7
+    assert found.state.floor.steps == 3
     assert found._noted is None
+
+
+@pytest.mark.parametrize("array", [np.zeros(4, np.int64), np.zeros(8, np.int32)[::2]])
+def test_an_array_of_another_kind_is_refused(array: np.ndarray) -> None:
+    found = Memory(State, 1 << 40)
+    with pytest.raises(InternalError, match="stock.ranks is a contiguous array of int32"):
+        found.replace(RANKS, array)
+    found.repair()
+    assert found[RANKS].size == 0
 
 
 def test_a_join_in_mapped_memory() -> None:

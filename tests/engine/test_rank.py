@@ -13,7 +13,8 @@ from hypothesis import strategies as st
 import swoop
 from swoop.engine import rank as rk
 from swoop.engine.compile import kernel
-from swoop.engine.layout import STATE, state_of
+from swoop.engine.layout import State, state_of
+from swoop.engine.memory import Memory
 from swoop.similarity import BUILT_IN, COSINE, DICE, JACCARD, USER
 
 
@@ -40,10 +41,10 @@ def _is_among(memory: Any, l: int, most: int, bound: float, size: int) -> bool:
 
 
 def memory_for(kind: int, function: int = 0) -> np.ndarray:
-    memory = np.zeros(STATE.itemsize // 8, np.int64)
-    memory.view(STATE)["kind"] = kind
-    memory.view(STATE)["function"] = function
-    return memory
+    memory = Memory(State, 1 << 20)
+    memory.state.kind = kind
+    memory.state.function = function
+    return memory.words
 
 
 @st.composite

@@ -58,9 +58,9 @@ def test_recycling(pace: int, kind: str, two_streams: bool) -> None:
         if time % 7 in (0, 1):  # a bulk of three
             continue
         insert(join, records[-3:] if time % 7 == 2 else records[-1:])
-        sizes.add(inside._arrays["table"].size)
-        both += inside._arrays["former"].size > 0
-        kept.append(inside._arrays["texts"].size)
+        sizes.add(inside.memory["vocabulary.table"].size)
+        both += inside.memory["vocabulary.former"].size > 0
+        kept.append(inside.memory["vocabulary.texts"].size)
         join._check()
         assert list(join.topk()) == oracle.topk(records[-15:], k=4, window=12, two_streams=two_streams)
     assert len(sizes) > 2, "the table never grew"
@@ -76,7 +76,7 @@ def test_the_table_shrinks(pace: int) -> None:
     sizes = []
     for time in range(2500):
         join.insert(range(time * 500, time * 500 + (300 if time < 30 else 3)), time)
-        sizes.append(join._engine._arrays["table"].size)
+        sizes.append(join._engine.memory["vocabulary.table"].size)
     assert sizes[-1] <= max(sizes) / 16
     join._check()
 
@@ -98,8 +98,8 @@ def test_tokens_of_the_window_stay() -> None:
     for time in range(2000):
         join.insert([time * 10 + token for token in range(10)], time)
     inside = join._engine
-    inside._replace_table(inside._arrays["table"].copy() * 0)
-    inside._recycle(10**6)
+    inside.interning.replace_table(inside.memory["vocabulary.table"].copy() * 0)
+    inside.interning.recycle(10**6)
     assert join.stats.vocabulary_size == 500
     join._check()
 
@@ -126,7 +126,7 @@ def test_integers_of_all_sizes_in_one_batch(first: int) -> None:
     tokens = [first] + [chance.choice([1, -1, 1 << 32, 1 << 40]) * chance.randrange(700) for _ in range(5000)]
     inside = swoop.TopKJoin(1, 10)._engine
     for _ in range(2):
-        assert inside._intern(Tokens.of(tokens), len(tokens)) == len(tokens)
-        numbers = inside._arrays["batch_tokens"].tolist()
-        assert inside._tokens(np.array(numbers)).to_list() == tokens
+        assert inside.interning.intern(Tokens.of(tokens), len(tokens)) == len(tokens)
+        numbers = inside.memory["batch.tokens"].tolist()
+        assert inside.interning.tokens(np.array(numbers)).to_list() == tokens
         assert len(set(numbers)) == len(set(tokens)) == inside.vocabulary_size

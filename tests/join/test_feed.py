@@ -101,52 +101,52 @@ def test_an_interrupted_arrival_is_known_to_all() -> None:
     """A set that arrived before the interruption has its id, its time and its changes."""
     join = swoop.TopKJoin(k=1, window=10, track_changes=True)
     join.insert([1], 1, id="first")
-    run = join._engine._run
+    run = join._engine.run
 
     def interrupted(*arguments: Any) -> None:
         run(*arguments)
         raise KeyboardInterrupt
 
-    join._engine._run = interrupted
+    join._engine.run = interrupted
     with pytest.raises(KeyboardInterrupt):
         join.insert([1], 2, id="second")
-    join._engine._run = run
+    join._engine.run = run
     assert [(pair.newer, pair.older) for pair in join.topk()] == [("second", "first")]
     assert [change.kind for change in join.changes()] == ["enter"]
     with pytest.raises(InvalidTime):
         join.insert([1], 1, id="third")
     join.insert([1], 2, id="third")
     assert join.topk()[0].newer == "third"
-    join._engine._run = interrupted
+    join._engine.run = interrupted
     with pytest.raises(KeyboardInterrupt):
         join.advance(100)
-    join._engine._run = run
+    join._engine.run = run
     assert list(join.topk()) == []
     with pytest.raises(InvalidTime):
         join.advance(99)
 
 
-@pytest.mark.parametrize("array", ["pending", "pairs", "pool"])
+@pytest.mark.parametrize("array", ["stock.pending", "stock.pairs", "index.pool"])
 @pytest.mark.parametrize("n", [1, 2])
 def test_interrupted_again_while_an_arrival_is_given_up(array: str, n: int) -> None:
     """A second Ctrl-C comes before the first is dealt with; whatever comes next deals with both."""
     chance = np.random.default_rng(3)
     with use(Thresholds(sets=2, pool=1, pending=2, stock=1, pending_least=1)):
         join = swoop.TopKJoin(k=3, window=20, track_changes=True)
-    engine = join._engine
+    engine, memory = join._engine, join._engine.memory
     left = [n]
 
     def interrupt() -> None:
         raise KeyboardInterrupt
 
-    def resize(name: str, size: int) -> None:
-        left[0] -= name == array
-        if left[0] == 0 and name == array:
-            engine._ready = interrupt
+    def resize(path: str, size: int) -> None:
+        left[0] -= path == array
+        if left[0] == 0 and path == array:
+            engine.ready = interrupt
             raise KeyboardInterrupt
-        type(engine)._resize(engine, name, size)
+        type(memory)._resize(memory, path, size)
 
-    engine._resize = resize
+    memory._resize = resize
     arrived: list[Record] = []
     for time in range(60):
         record = Record(chance.integers(0, 9, 6).tolist(), time, time)
@@ -154,7 +154,7 @@ def test_interrupted_again_while_an_arrival_is_given_up(array: str, n: int) -> N
             join.insert(record.tokens, time, id=time)
             arrived.append(record)
         except KeyboardInterrupt:  # this set is not tried again
-            del engine._ready
+            del engine.ready
     assert len(arrived) == 59
     assert list(join.changes()) == oracle.changes(
         [Record(record.tokens, record.time, record.id) for record in arrived], k=3, window=20

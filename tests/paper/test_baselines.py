@@ -13,7 +13,7 @@ import swoop
 from swoop import oracle
 from swoop.errors import InvalidArgument
 from swoop.join.algorithms import ALGORITHMS
-from swoop.paper.baselines.codes import BASELINES
+from swoop.paper.baselines.layout import BASELINES
 from swoop.paper.streams import generate
 from tests.support.histories import History, histories, insert
 from tests.test_similarity import USER_DEFINED

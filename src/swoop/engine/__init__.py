@@ -10,6 +10,12 @@
 ``feed``        the change feed
 ``arrival``     the kernels that move the engine forward
 ``rank``        ranking keys and bounds of similarities
+``sorting``     sorting of integers
+``layout``      the state: each structure, declared once
+``structures``  how such declarations are seen by Python and by kernels
+``compile``     how kernels are compiled and cached
+``thresholds``  when the seldom things happen
+``tokens``      tokens as columns
 ``memory``      the arrays, and how they grow
 ``engine``      what others call, in Python
 ``check``       verification of every invariant

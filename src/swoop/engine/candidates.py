@@ -14,12 +14,13 @@ set are known.
 
 from __future__ import annotations
 
-from typing import Any, NamedTuple
+from typing import Any
 
 import numpy as np
 
-from swoop.engine.compile import apart, array_at, count_ones, int64, jit, stay_apart, uint64
-from swoop.engine.index import Index, index_of, list_of
+from swoop.engine.compile import apart, count_ones, int64, jit, stay_apart
+from swoop.engine.index import list_of
+from swoop.engine.layout import Arrival, Index, Probe, State, Stock, Window
 from swoop.engine.rank import (
     ANY_SIZE,
     Sizes,
@@ -33,8 +34,8 @@ from swoop.engine.rank import (
     upper_bound,
 )
 from swoop.engine.sorting import bring_smallest, sort
-from swoop.engine.stock import Stock, at_least, ending_before, write_pair
-from swoop.engine.window import MET, Window, place, take_tally, window_of
+from swoop.engine.stock import at_least, ending_before, write_pair
+from swoop.engine.window import MET, place, take_tally
 
 _LOW = (1 << 32) - 1
 SIZES_KNOWN = 64  # sets of fewer tokens have their crops remembered
@@ -44,59 +45,36 @@ _FEW = 3  # lists that are looked for one by one; for more they are sorted
 _SHORT = 2  # to visit a list as short as this costs less than to find out from where on it is worth it
 
 
-class Probe(NamedTuple):
-    """Room to work in: a bit for each token, an entry for each set of the ring, and some for each token of the new set."""
-
-    membership: Any
-    touched: Any
-    list_newest: Any
-    list_size: Any
-    list_order: Any
-    list_from: Any
-
-
-@jit
-def probe_of(state: Any) -> Probe:
-    return Probe(
-        array_at(state.membership, state.membership_size, np.int64),
-        array_at(state.touched, state.touched_size, np.int32),
-        array_at(state.list_newest, state.list_newest_size, np.int32),
-        array_at(state.list_size, state.list_size_size, np.int32),
-        array_at(state.list_order, state.list_order_size, np.int64),
-        array_at(state.list_from, state.list_from_size, np.int32),
-    )
-
-
 @jit
 def signature_bit(token: int) -> int:
     return int64(1) << (((int64(token) * 0x9E3779B1) & _LOW) >> 26)
 
 
 @jit
-def worth_from(state: Any, window: Window, stock: Stock, length: int, position: int) -> int:
+def worth_from(state: State, stock: Stock, length: int, position: int) -> int:
     """The arrival number from which on the list at this position can hold a relevant set (cropping)."""
-    numbers = stock.numbers[0]
     if length < SIZES_KNOWN:
-        crop = stock.crops[uint64(length * SIZES_KNOWN + position)]
-        if crop.version != numbers.version:
-            crop.version = numbers.version
+        crop = stock.crops[length * SIZES_KNOWN + position]
+        if crop.version != stock.version:
+            crop.version = stock.version
             crop.group = cropped_group(state, stock, length, position)
         group = crop.group
     else:
         group = cropped_group(state, stock, length, position)
     if group >= state.next:
         return state.next
-    oldest = max(state.oldest, numbers.first)
+    oldest = max(state.oldest, stock.first)
     if group < oldest:
         return oldest
+    window = state.window
     return int64(window.ring[place(window, group)].group_last) + 1
 
 
 @jit
-def cropped_group(state: Any, stock: Stock, length: int, position: int) -> int:
+def cropped_group(state: State, stock: Stock, length: int, position: int) -> int:
     """The last group of which nothing in the list at this position is relevant; ``ALL`` if nothing is."""
     bound = upper_bound(state, length, position)
-    if bound <= stock.numbers[0].threshold:
+    if bound <= stock.threshold:
         return ALL
     count = at_least(stock, bound, remainder(state, length, length - position, length - position, bound))
     return int64(stock.ends[count - state.k]) if count >= state.k else -1
@@ -111,7 +89,7 @@ def count_below(values: Any, size: int, limit: int) -> int:
 
 
 @jit
-def sizes_worth(state: Any, length: int, position: int, bound: float, turn: int) -> Sizes:
+def sizes_worth(state: State, length: int, position: int, bound: float, turn: int) -> Sizes:
     """Of which sizes a set may reach the bound that is met for the first time in the list at a position. All in later turns."""
     return sizes_reaching(state, length, length - position, bound) if turn < FIRST_LISTS else ANY_SIZE
 
@@ -128,12 +106,14 @@ def touch(window: Window, probe: Probe, number: int, sizes: Sizes | None, touche
         is_first = 1 if is_among(sizes, tally) else 0  # the tally of a set that was met is no size
         counts = is_first + (1 if tally >= MET else 0)
     window.tally[at] = tally + counts * MET
-    probe.touched[uint64(touched)] = number
+    probe.touched[touched] = number
     return touched + is_first
 
 
 @jit
-def visit_list(state: Any, window: Window, index: Index, probe: Probe, at: int, start: int, sizes: Sizes, touched: int) -> int:
+def visit_list(
+    state: State, window: Window, index: Index, probe: Probe, at: int, start: int, sizes: Sizes, touched: int
+) -> int:
     """Count the sets of a list, without the arriving one, from its newest back to arrival number ``start``."""
     slot = index.slots[at]
     if slot.newest < start:
@@ -150,7 +130,7 @@ def visit_list(state: Any, window: Window, index: Index, probe: Probe, at: int, 
 
 
 @apart
-def visit_segment(state: Any, first: int, last: int, start: int, sizes: Sizes, touched: int) -> int:
+def visit_segment(state: State, first: int, last: int, start: int, sizes: Sizes, touched: int) -> int:
     """Count the sets of a segment likewise. Apart, so that its loop has the registers for itself."""
     stay_apart()
     if sizes.span == ANY_SIZE.span:
@@ -159,14 +139,12 @@ def visit_segment(state: Any, first: int, last: int, start: int, sizes: Sizes, t
 
 
 @jit
-def touch_segment(state: Any, first: int, last: int, start: int, sizes: Sizes | None, touched: int) -> int:
-    window = window_of(state)
-    pool = index_of(state).pool
-    probe = probe_of(state)
+def touch_segment(state: State, first: int, last: int, start: int, sizes: Sizes | None, touched: int) -> int:
+    window, pool, probe = state.window, state.index.pool, state.probe
     p = last
     limit = np.int32(start)
     while p >= first:
-        number = pool[uint64(p)]
+        number = pool[p]
         if number < limit:
             break
         touched = touch(window, probe, int64(number), sizes, touched)
@@ -176,68 +154,69 @@ def touch_segment(state: Any, first: int, last: int, start: int, sizes: Sizes | 
 
 
 @jit
-def scan_lists(
-    state: Any, window: Window, index: Index, stock: Stock, probe: Probe, tokens: Any, first: int, length: int, side: int
-) -> int:
+def scan_lists(state: State, stock: Stock, arrival: Arrival) -> int:
     """Visit the lists, shortest first: count in the window's tally, and list the sets met in ``touched``. Returns how many.
 
     ``list_from[p]`` becomes the arrival number from which on the list at position p was visited; it does not fall with p.
     """
+    window, index, probe = state.window, state.index, state.probe
+    tokens, first, length = arrival.tokens, arrival.first, arrival.size
+    side = state.streams - 1 - arrival.side
     position = 0
-    start = worth_from(state, window, stock, length, 0)
+    start = worth_from(state, stock, length, 0)
     while start < state.next:  # lists with nothing worth visiting cost nothing and come first
         cropped = count_below(probe.list_newest, length, start)
         if cropped == position:
             break
         for p in range(position, cropped):
-            probe.list_from[uint64(p)] = start
+            probe.list_from[p] = start
         position = cropped
         if position == length:
             return 0
-        start = worth_from(state, window, stock, length, position)
+        start = worth_from(state, stock, length, position)
     if start >= state.next:
         return 0
     left = 0
     for p in range(length):
-        probe.list_order[uint64(left)] = (int64(probe.list_size[uint64(p)]) << 32) | p
-        left += 1 if probe.list_newest[uint64(p)] >= start else 0
-    threshold = stock.numbers[0].threshold
+        probe.list_order[left] = (int64(probe.list_size[p]) << 32) | p
+        left += 1 if probe.list_newest[p] >= start else 0
+    threshold = stock.threshold
     is_sorted = upper_bound(state, length, min(position + _FEW, length - 1)) > threshold
     if is_sorted:
-        sort(probe.list_order, 0, left, 32, stock.room)
+        sort(probe.list_order, 0, left, 32, state.sort_room)
     touched = 0
     sizes = sizes_worth(state, length, position, threshold, 0)
     for q in range(left):
         if not is_sorted:
             bring_smallest(probe.list_order, q, left)
         if q > 0:
-            if (probe.list_order[uint64(q)] >> 32) > _SHORT:
-                start = worth_from(state, window, stock, length, position)
+            if (probe.list_order[q] >> 32) > _SHORT:
+                start = worth_from(state, stock, length, position)
                 sizes = sizes_worth(state, length, position, threshold, q)
             elif upper_bound(state, length, position) <= threshold:
                 start = state.next
             if start >= state.next:
                 break
-        probe.list_from[uint64(position)] = start
+        probe.list_from[position] = start
         position += 1
-        at = list_of(state, tokens[uint64(first + (probe.list_order[uint64(q)] & _LOW))], side)
+        at = list_of(state, tokens[first + (probe.list_order[q] & _LOW)], side)
         touched = visit_list(state, window, index, probe, at, start, sizes, touched)
     for p in range(position, length):
-        probe.list_from[uint64(p)] = state.next
+        probe.list_from[p] = state.next
     return touched
 
 
 @jit
 def mark_tokens(membership: Any, tokens: Any, first: int, length: int) -> None:
     for p in range(first, first + length):
-        token = int64(tokens[uint64(p)])
-        membership[uint64(token >> 6)] |= int64(1) << (token & 63)
+        token = int64(tokens[p])
+        membership[token >> 6] |= int64(1) << (token & 63)
 
 
 @jit
 def unmark_tokens(membership: Any, tokens: Any, first: int, length: int) -> None:
     for p in range(first, first + length):
-        membership[uint64(int64(tokens[uint64(p)]) >> 6)] = 0
+        membership[int64(tokens[p]) >> 6] = 0
 
 
 @jit
@@ -249,8 +228,8 @@ def overlap_with_marked(membership: Any, arena: Any, start: int, size: int, need
     while p < end:
         stop = min(p + 16, end)
         for q in range(p, stop):
-            token = int64(arena[uint64(q)])
-            overlap += (membership[uint64(token >> 6)] >> (token & 63)) & 1
+            token = int64(arena[q])
+            overlap += (membership[token >> 6] >> (token & 63)) & 1
         p = stop
         if overlap + end - p < needed:
             return -1
@@ -258,29 +237,21 @@ def overlap_with_marked(membership: Any, arena: Any, start: int, size: int, need
 
 
 @jit
-def find_candidates(
-    state: Any,
-    window: Window,
-    stock: Stock,
-    probe: Probe,
-    tokens: Any,
-    first: int,
-    length: int,
-    signature: int,
-    touched: int,
-) -> int:
+def find_candidates(state: State, stock: Stock, arrival: Arrival, touched: int) -> int:
     """Verify the sets met. Candidates go behind the pending pairs; returns how many."""
+    window, probe = state.window, state.probe
+    length, signature = arrival.size, window.ring[place(window, state.next)].signature
     is_marked = False
-    arena_mask = int64(window.arena.size - 1)
-    last, threshold = stock.numbers[0].size, stock.numbers[0].threshold
+    arena_mask = window.arena.size - 1
+    last, threshold = stock.size, stock.threshold
     visited = length  # at how many positions the set at hand was within the visited part
     count = 0
     for t in range(touched):
-        number = int64(probe.touched[uint64(t)])
+        number = int64(probe.touched[t])
         overlap, size = take_tally(window, number)
-        while visited < length and probe.list_from[uint64(visited)] <= number:
+        while visited < length and probe.list_from[visited] <= number:
             visited += 1
-        while visited > 0 and probe.list_from[uint64(visited - 1)] > number:
+        while visited > 0 and probe.list_from[visited - 1] > number:
             visited -= 1
         most = min(overlap + length - visited, size)
         if visited < length and reaches_only(state, length, size, most, visited):
@@ -296,7 +267,7 @@ def find_candidates(
         lower, lower_remainder = threshold, np.inf
         rank = state.k - 1 + ending_before(stock, record.group)
         if rank < last:
-            best = stock.pairs[uint64(rank)]
+            best = stock.pairs[rank]
             lower, lower_remainder = best.key, best.remainder
         if visited < length:
             if not above(state, length, size, most, lower, lower_remainder):
@@ -304,7 +275,7 @@ def find_candidates(
             needed = min_overlap(state, length, size, most, lower, lower_remainder)
             state.verified += 1
             if not is_marked:
-                mark_tokens(probe.membership, tokens, first, length)
+                mark_tokens(probe.membership, arrival.tokens, arrival.first, length)
                 is_marked = True
             overlap = overlap_with_marked(probe.membership, window.arena, record.start & arena_mask, size, needed)
             if overlap < needed:
@@ -313,16 +284,16 @@ def find_candidates(
             continue
         value = key(state, length, size, overlap)
         rest = remainder(state, length, size, overlap, value)
-        candidate = stock.pending[uint64(stock.numbers[0].pending + count)]
+        candidate = stock.pending[stock.pending_size + count]
         write_pair(candidate, value, rest, state.next, number, record.group, overlap)
         count += 1
     if is_marked:
-        unmark_tokens(probe.membership, tokens, first, length)
+        unmark_tokens(probe.membership, arrival.tokens, arrival.first, length)
     return count
 
 
 @jit
-def forget(window: Window, probe: Probe, touched: int) -> None:
+def forget(state: State, touched: int) -> None:
     """Undo the counts of a scan whose candidates will be looked for again."""
     for t in range(touched):
-        take_tally(window, probe.touched[t])
+        take_tally(state.window, state.probe.touched[t])

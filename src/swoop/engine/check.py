@@ -19,7 +19,7 @@ if TYPE_CHECKING:
 
 def check(engine: Engine) -> None:
     """Raise AssertionError if anything is not as it should be. O(window squared)."""
-    engine._ready()
+    engine.ready()
     sets = _check_window(engine)
     _check_index(engine, sets)
     _check_vocabulary(engine, sets)
@@ -28,15 +28,15 @@ def check(engine: Engine) -> None:
 
 def _check_window(engine: Engine) -> dict[int, list[int]]:
     """Returns the token numbers of each valid set."""
-    state, arrays = engine._state, engine._arrays
-    ring, tally = arrays["ring"], arrays["tally"]
-    oldest, end = int(state["oldest"]), int(state["next"])
+    state, memory = engine.state, engine.memory
+    ring, tally = memory["window.ring"], memory["window.tally"]
+    oldest, end = state.oldest, state.next
     assert 0 <= oldest <= end <= oldest + ring.size
     sets: dict[int, list[int]] = {}
     times: dict[int, int] = {}
     for number in range(oldest, end):
         place = number & (ring.size - 1)
-        sets[number] = engine._numbers_of(number).tolist()
+        sets[number] = engine.numbers_of(number).tolist()
         times[number] = int(ring["time"][place])
         assert len(set(sets[number])) == len(sets[number]), "a token is repeated in a set"
         if engine.settings.duration:
@@ -48,51 +48,51 @@ def _check_window(engine: Engine) -> dict[int, list[int]]:
             assert ring["group"][place] == 0
         assert times[number] >= times.get(number - 1, times[number]), "times fall"
     assert (tally < MET).all(), "counts of a scan are left"
-    assert not arrays["membership"].any(), "marks of a set are left"
+    assert not memory["probe.membership"].any(), "marks of a set are left"
     return sets
 
 
 def _check_index(engine: Engine, sets: dict[int, list[int]]) -> None:
-    state, arrays, streams = engine._state, engine._arrays, engine.settings.streams
-    ring = arrays["ring"]
-    oldest = int(state["oldest"])
+    state, memory, streams = engine.state, engine.memory, engine.settings.streams
+    ring = memory["window.ring"]
+    oldest = state.oldest
     expected: dict[int, list[int]] = {}
     for number, tokens in sets.items():
-        side = int(arrays["side"][number & (ring.size - 1)])
+        side = int(memory["window.side"][number & (ring.size - 1)])
         for token in tokens:
             expected.setdefault(token * streams + side, []).append(number)
     used: list[tuple[int, int]] = []
-    for at in range(int(state["tokens"]) * streams):
-        newest, size, rest, capacity = (int(value) for value in arrays["slots"][at])
+    for at in range(state.vocabulary.tokens * streams):
+        newest, size, rest, capacity = (int(value) for value in memory["index.slots"][at])
         if capacity:
             used.append((rest, capacity))
-            entries = [*arrays["pool"][rest : rest + size - 1].tolist(), newest]
+            entries = [*memory["index.pool"][rest : rest + size - 1].tolist(), newest]
         else:
             entries = [rest, newest][2 - size :] if size else []
         assert entries == sorted(entries), "a list is not in order"
         assert [number for number in entries if number >= oldest] == expected.get(at, []), "a list differs from the window"
-    for size in range(len(arrays["free_segments"])):
-        start = int(arrays["free_segments"][size])
+    for size in range(len(memory["index.free_segments"])):
+        start = int(memory["index.free_segments"][size])
         while start >= 0:
             used.append((start, SMALLEST_SEGMENT << size))
-            start = int(arrays["pool"][start])
+            start = int(memory["index.pool"][start])
     used.sort()
     assert all(a + n <= b for (a, n), (b, _) in pairwise(used)), "segments overlap"
-    assert sum(n for _, n in used) == int(state["pool_end"]), "a segment is lost"
+    assert sum(n for _, n in used) == state.index.pool_end, "a segment is lost"
 
 
 def _check_vocabulary(engine: Engine, sets: dict[int, list[int]]) -> None:
-    state, arrays = engine._state, engine._arrays
-    tokens, free = int(state["tokens"]), arrays["free_tokens"][: int(state["free_token_count"])].tolist()
-    entries = [(entry & NUMBER) - 1 for entry in arrays["table"].tolist() if entry]
-    assert len(entries) == state["entries"], "tokens in the table are not counted"
-    unsettled = [(entry & NUMBER) - 1 for entry in arrays["former"].tolist() if entry]
-    entries += [number for number in unsettled if number < state["unsettled"]]
-    free += sorted(set(range(int(state["unsettled"]))) - set(entries))
+    state, memory = engine.state, engine.memory
+    tokens, free = state.vocabulary.tokens, memory["vocabulary.free_tokens"][: state.vocabulary.free_token_count].tolist()
+    entries = [(entry & NUMBER) - 1 for entry in memory["vocabulary.table"].tolist() if entry]
+    assert len(entries) == state.vocabulary.entries, "tokens in the table are not counted"
+    unsettled = [(entry & NUMBER) - 1 for entry in memory["vocabulary.former"].tolist() if entry]
+    entries += [number for number in unsettled if number < state.vocabulary.unsettled]
+    free += sorted(set(range(state.vocabulary.unsettled)) - set(entries))
     assert sorted(entries + free) == list(range(tokens)), "a token number is lost or given out twice"
     held = {token for numbers in sets.values() for token in numbers}
     assert held <= set(entries), "a token of a valid set is not in the vocabulary"
-    values = engine._tokens(np.array(sorted(entries), np.int32)).to_list()
+    values = engine.interning.tokens(np.array(sorted(entries), np.int32)).to_list()
     assert len({(type(value), value) for value in values}) == len(values), "a token has two numbers"
 
 
@@ -102,25 +102,24 @@ def _check_stock(engine: Engine, sets: dict[int, list[int]]) -> None:
 
     everything = _all_pairs(engine, sets)
     size = engine.stock_size
-    _check_orders(engine, everything, "stock", "", size)
+    _check_orders(engine, everything, "stock", size)
     assert engine.floor is None or size >= engine.settings.k, "there is a floor, and fewer than k pairs"
-    if engine._state["completing"]:
-        first = int(engine._arrays["spare"]["first"][0])
-        covered = [pair for pair in everything if pair[2] >= first]
-        _check_orders(engine, covered, "spare", "spare_", int(settle_spare(engine._memory)))
+    if engine.state.floor.completing:
+        covered = [pair for pair in everything if pair[2] >= engine.state.spare.first]
+        _check_orders(engine, covered, "spare", settle_spare(engine.memory.words))
 
 
-def _check_orders(engine: Engine, everything: list[Any], name: str, prefix: str, size: int) -> None:
+def _check_orders(engine: Engine, everything: list[Any], name: str, size: int) -> None:
     """A stock holds the pairs above its floor that fewer than k others dominate, in both orders, and they are aligned."""
-    arrays, k = engine._arrays, engine.settings.k
-    found = [tuple(pair.tolist()) for pair in arrays[prefix + "pairs"][:size]]
-    threshold = float(arrays[name]["threshold"][0])
+    memory, k = engine.memory, engine.settings.k
+    found = [tuple(pair.tolist()) for pair in memory[f"{name}.pairs"][:size]]
+    threshold = getattr(engine.state, name).threshold
     expected = _relevant([pair for pair in everything if pair[0] > threshold], k)
     assert [(p[0], p[2], p[3], p[4], p[5]) for p in found] == expected, f"the {name} is not the minimal stock above its floor"
     order = [(-key, -remainder, -group, newer, older) for key, remainder, newer, older, group, _ in found]
     assert order == sorted(order), "S is not in order"
-    ranks = arrays[prefix + "ranks"][:size].tolist()
-    ends = arrays[prefix + "ends"][:size].tolist()
+    ranks = memory[f"{name}.ranks"][:size].tolist()
+    ends = memory[f"{name}.ends"][:size].tolist()
     assert sorted(ranks) == list(range(size)), "E does not hold each pair once"
     assert ends == [found[rank][4] for rank in ranks]
     assert [(end, -rank) for end, rank in zip(ends, ranks, strict=True)] == sorted(
@@ -131,13 +130,13 @@ def _check_orders(engine: Engine, everything: list[Any], name: str, prefix: str,
 
 def _all_pairs(engine: Engine, sets: dict[int, list[int]]) -> list[Any]:
     """All pairs of the window in the order of S: key, newer, older, group, overlap."""
-    settings, arrays = engine.settings, engine._arrays
-    mask = arrays["ring"].size - 1
+    settings, memory = engine.settings, engine.memory
+    mask = memory["window.ring"].size - 1
     found = []
     members = {number: set(tokens) for number, tokens in sets.items()}
     for newer in sets:
         for older in range(min(sets), newer):
-            if settings.streams == 2 and arrays["side"][newer & mask] == arrays["side"][older & mask]:
+            if settings.streams == 2 and memory["window.side"][newer & mask] == memory["window.side"][older & mask]:
                 continue
             overlap = len(members[newer] & members[older])
             if overlap == 0:
@@ -145,7 +144,7 @@ def _all_pairs(engine: Engine, sets: dict[int, list[int]]) -> list[Any]:
             key = _key(engine, len(members[newer]), len(members[older]), overlap)
             if key > settings.threshold:
                 exact = Fraction(overlap**2, len(members[newer]) * len(members[older])) if settings.kind == COSINE else key
-                group = int(arrays["ring"]["group"][older & mask])
+                group = int(memory["window.ring"]["group"][older & mask])
                 found.append(((-exact, -group, newer, older), (key, newer, older, group, overlap)))
     return [pair for _, pair in sorted(found)]
 

@@ -26,9 +26,11 @@ from typing import TYPE_CHECKING, Any, ClassVar, TypeVar, cast
 
 import numpy as np
 from llvmlite import ir
-from numba import carray, njit, types
+from numba import njit, types
 from numba.core import caching, config
 from numba.extending import intrinsic
+
+from swoop.engine.structures import element_pointer
 
 Function = TypeVar("Function", bound=Callable[..., Any])
 
@@ -179,16 +181,6 @@ def _show_notice() -> None:
 
 
 @instruction
-def pointer(typing_context: Any, address: Any) -> Any:
-    """The pointer with the given address."""
-
-    def generate(context: Any, builder: Any, signature: Any, arguments: Any) -> Any:
-        return builder.inttoptr(arguments[0], context.get_value_type(types.voidptr))
-
-    return types.voidptr(types.int64), generate
-
-
-@instruction
 def stay_apart(typing_context: Any) -> Any:
     """Keep the function that says so out of its callers' code."""
 
@@ -197,12 +189,6 @@ def stay_apart(typing_context: Any) -> Any:
         return context.get_dummy_value()
 
     return types.void(), generate
-
-
-@jit
-def array_at(address: int, size: int, dtype: Any) -> Any:
-    """The array at an address. It is not reference counted; the caller keeps its owner alive."""
-    return carray(pointer(address), (size,), dtype)
 
 
 @instruction
@@ -232,8 +218,8 @@ def prefetch(typing_context: Any, array: Any, index: Any) -> Any:
     """Ask for the cache line of ``array[index]``, which will be read and written soon."""
 
     def generate(context: Any, builder: Any, signature: Any, arguments: Any) -> Any:
-        data = context.make_array(signature.args[0])(context, builder, arguments[0]).data
-        address = builder.bitcast(builder.gep(data, [arguments[1]]), ir.IntType(8).as_pointer())
+        element = element_pointer(context, builder, *signature.args, *arguments)
+        address = builder.bitcast(element, ir.IntType(8).as_pointer())
         number = ir.IntType(32)
         instruction = builder.module.declare_intrinsic(
             "llvm.prefetch",

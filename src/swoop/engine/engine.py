@@ -14,46 +14,42 @@ from typing import Any
 
 import numpy as np
 
-from swoop.engine import layout as st
 from swoop.engine.arrival import advance, give_up, insert_sets, read_top, rebase, settle_stock
 from swoop.engine.candidates import SIZES_KNOWN
 from swoop.engine.index import SIZES
 from swoop.engine.interning import Interning
-from swoop.engine.memory import EMPTY, power_of_two
+from swoop.engine.layout import CHANGE, DONE, REBASE, SHRINK, State
+from swoop.engine.memory import Memory, power_of_two
 from swoop.engine.thresholds import Thresholds, current
-from swoop.engine.tokens import BYTES, INTEGER, Tokens
-from swoop.engine.vocabulary import HEADER, intern_integers, intern_texts
+from swoop.engine.tokens import INTEGER, Tokens
+from swoop.engine.vocabulary import intern_integers, intern_texts
 from swoop.engine.window import move_sets
 from swoop.errors import CapacityExceeded, InternalError, InvalidType
 
 COUNTERS = ("pre_candidates", "verified", "candidate_count")
 
-_AT = {name: st.STATE.fields[name][1] // 8 for name in st.STATE.names or ()}  # type: ignore[index]
-_BASE, _NEXT, _OLDEST, _NOW, _FEED_END = (_AT[name] for name in ("base", "next", "oldest", "now", "feed_end"))  # read often
-
-_BATCH = ("batch_times", "batch_sides", "batch_offsets", "batch_tokens", "batch_keys", "batch_texts", "batch_ends")
+_BATCH = tuple(f"batch.{name}" for name in ("times", "sides", "offsets", "tokens", "keys", "texts", "ends"))
 
 # Arrays that grow together. Kernels look at the size of the last one of each, so the others are never smaller.
-_BY_SET = ("list_size", "list_order", "list_from", "list_newest")
-_BY_PENDING = ("pending_ends", "pending")
-_BY_SPARE_PENDING = ("spare_pending_ends", "spare_pending")
-_BY_DRAFT = ("draft", "draft_ends", "draft_ranks", "moved")
-_BY_SPARE = (*_BY_DRAFT, "spare_ends", "spare_ranks", "spare_pairs")
-_BY_STOCK = (*_BY_SPARE, "ends", "ranks", "pairs")  # the spare stock will take the place of the other
+_BY_SET = ("probe.list_size", "probe.list_order", "probe.list_from", "probe.list_newest")
+_BY_PENDING = ("stock.pending_ends", "stock.pending")
+_BY_SPARE_PENDING = ("spare.pending_ends", "spare.pending")
+_BY_DRAFT = ("draft.pairs", "draft.ends", "draft.ranks", "draft.moved")
+_BY_SPARE = (*_BY_DRAFT, "spare.ends", "spare.ranks", "spare.pairs")
+_BY_STOCK = (*_BY_SPARE, "stock.ends", "stock.ranks", "stock.pairs")  # the spare stock will take the place of the other
 
-_PATHS = {
-    st.GROW_RING: "ring grown",
-    st.GROW_ARENA: "arena grown",
-    st.GROW_POOL: "pool grown",
-    st.GROW_SET: "room for a set grown",
-    st.GROW_PENDING: "room for pending pairs grown",
-    st.GROW_STOCK: "stock grown",
-    st.GROW_SPARE_PENDING: "room for pending pairs of the spare stock grown",
-    st.GROW_SPARE: "spare stock grown",
-    st.GROW_FEED: "feed grown",
-    st.REBASE: "new base",
-    st.SHRINK: "window shrunk",
+_GROWN = {
+    "window.ring": "ring grown",
+    "window.arena": "arena grown",
+    "index.pool": "pool grown",
+    "probe.list_newest": "room for a set grown",
+    "stock.pending": "room for pending pairs grown",
+    "stock.pairs": "stock grown",
+    "spare.pending": "room for pending pairs of the spare stock grown",
+    "spare.pairs": "spare stock grown",
+    "feed.changes": "feed grown",
 }
+"""What kernels ask for, and how it is counted."""
 
 
 @dataclass(frozen=True)
@@ -82,151 +78,182 @@ class Contents:
     tokens: Tokens
 
 
+@dataclass(frozen=True)
+class Algorithm:
+    """What an engine runs: its own algorithm, unless it is given another.
+
+    Attributes
+    ----------
+    insert
+        The kernel that inserts the sets of the batch.
+    settle
+        Brings the stock up to the index time and returns its size.
+    layout
+        The state, with what the algorithm adds to it.
+    start
+        Fills in what is added.
+    with_stock
+        Arrays that are made as long as the stock, before it.
+    grow
+        Makes an array longer that is added.
+    """
+
+    insert: Callable[[np.ndarray], int]
+    settle: Callable[[Engine], int]
+    layout: type[State] = State
+    start: Callable[[Memory], None] | None = None
+    with_stock: tuple[str, ...] = ()
+    grow: Callable[[Memory, str], None] | None = None
+
+
+def settle_engine(engine: Engine) -> int:
+    """Put the pairs that have come since in order, and complete the stock if that is due."""
+    size = settle_stock(engine.memory.words)
+    if size < 0:  # memory ran out, or Ctrl-C came, in the middle of a completion
+        engine.advance(engine.now)
+        size = settle_stock(engine.memory.words)
+    return size
+
+
+SWOOP = Algorithm(insert_sets, settle_engine)
+
+
 class _Single:
     """Arrays for the arrival of one set, used again and again."""
 
-    def __init__(self, room: int, zeros: Callable[[int, np.dtype[Any]], np.ndarray]) -> None:
+    def __init__(self, room: int, memory: Memory) -> None:
         self.room = room
-        self.time = zeros(1, st.ARRAYS["batch_times"])
-        self.side = zeros(1, st.ARRAYS["batch_sides"])
-        self.offsets = zeros(2, st.ARRAYS["batch_offsets"])
-        self.numbers = zeros(room, st.ARRAYS["batch_tokens"])
-        self.keys = zeros(room, st.ARRAYS["batch_keys"])
-        self.texts = zeros(room, st.ARRAYS["batch_texts"])
-        self.ends = zeros(room + 1, st.ARRAYS["batch_ends"])
+        self.time = memory.new("batch.times", 1)
+        self.side = memory.new("batch.sides", 1)
+        self.offsets = memory.new("batch.offsets", 2)
+        self.numbers = memory.new("batch.tokens", room)
+        self.keys = memory.new("batch.keys", room)
+        self.texts = memory.new("batch.texts", room)
+        self.ends = memory.new("batch.ends", room + 1)
 
 
-class Engine(Interning):
-    """A continuous top-k join of integers and arrays.
+class Engine:
+    """A continuous top-k join of integers and arrays. The first set has arrival number ``first``.
 
     One arrival costs what its lists and candidates cost; memory is linear in the window (sets and tokens) and in the stock.
     """
 
-    _insert_kernel: Callable[..., int] = staticmethod(insert_sets)
-    _by_stock: tuple[str, ...] = _BY_STOCK
-
-    def __init__(self, settings: Settings, first: int = 0) -> None:
-        self.settings = settings
-        self.thresholds = settings.thresholds
+    def __init__(self, settings: Settings, first: int = 0, algorithm: Algorithm = SWOOP) -> None:
+        thresholds = settings.thresholds
+        self.settings, self.algorithm, self._thresholds = settings, algorithm, thresholds
         self._taken: Counter[str] = Counter()  # rare paths, counted by Python
-        self._seed = secrets.randbits(63) | 1
-        self._start(first)
+        self.memory = memory = Memory(algorithm.layout, thresholds.large)
+        self.state = state = memory.state
+        state.k = min(settings.k, 2**62)
+        state.duration = settings.duration
+        state.kind = settings.kind
+        state.function = settings.function
+        state.lowest = settings.threshold
+        state.streams = settings.streams
+        state.tracking = settings.tracking
+        state.base = first
+        state.feed.entering = -1
+        state.floor.outlook = _outlook(settings)
+        state.floor.early = _outlook(settings) // thresholds.early
+        for name, *_ in state.limits._fields_:
+            setattr(state.limits, name, getattr(thresholds, name))
+        self._is_running = False  # a kernel, which may have stopped in the middle of an arrival
+        give_up(memory.words)  # loaded now: if it is needed, there may be no memory for that
+        self._single: _Single | None = None
+        self._spare_tokens = self._spare_bytes = 0  # room for tokens that is known to be there
+        memory.resize(("window.ring", "window.tally", "window.side"), thresholds.sets)
+        memory.resize(("probe.touched",), thresholds.sets + 1)
+        memory.resize(("window.arena",), thresholds.arena)
+        memory.resize(("index.pool",), thresholds.pool)
+        memory.resize((*_BY_PENDING, *_BY_SPARE_PENDING), thresholds.pending)
+        memory.resize(_BY_SET, thresholds.set_tokens)
+        memory.resize(("sort_room.spare",), max(thresholds.pending, thresholds.set_tokens))
+        memory.resize(("sort_room.counts",), 256)
+        memory.replace("index.free_segments", np.full(SIZES, -1, np.int32))
+        self.interning = Interning(memory, thresholds, secrets.randbits(63) | 1, self._taken)
+        for stock in (state.stock, state.spare):
+            stock.threshold = settings.threshold
+            stock.version = 1
+        memory.resize(("stock.crops", "spare.crops"), SIZES_KNOWN**2)
+        memory.resize((*algorithm.with_stock, *_BY_STOCK), thresholds.stock)
+        if settings.tracking:
+            memory.resize(("feed.changes",), thresholds.feed)
+        if algorithm.start is not None:
+            algorithm.start(memory)
 
     def __reduce__(self) -> Any:
         raise InvalidType("an engine holds addresses of its arrays, so it cannot be copied or pickled")
 
-    def _start(self, first: int) -> None:
-        """An empty engine, whose first set has arrival number ``first``."""
-        self._start_arrays()
-        state, settings, thresholds = self._state, self.settings, self.thresholds
-        state["k"] = min(settings.k, 2**62)
-        state["duration"] = settings.duration
-        state["kind"] = settings.kind
-        state["function"] = settings.function
-        state["lowest"] = settings.threshold
-        state["outlook"] = _outlook(settings)
-        state["early"] = _outlook(settings) // thresholds.early
-        for name in (
-            "part",
-            "last_number",
-            "smallest_ring",
-            "smallest_arena",
-            "oversize",
-            "pending_least",
-            "spare_pending_least",
-        ):
-            state[name] = getattr(thresholds, name)
-        state["entering"] = -1
-        state["streams"] = settings.streams
-        state["tracking"] = settings.tracking
-        state["seed"] = self._seed
-        state["base"] = first
-        self._is_running = False  # a kernel, which may have stopped in the middle of an arrival
-        give_up(self._memory)  # loaded now: if it is needed, there may be no memory for that
-        self._single: _Single | None = None
-        self._batch_is_single = False
-        self._spare_tokens = self._spare_bytes = 0  # room for tokens that is known to be there
-        for name in ("ring", "tally", "side"):
-            self._resize(name, thresholds.sets)
-        self._resize("touched", thresholds.sets + 1)
-        self._resize("arena", thresholds.arena)
-        self._resize("pool", thresholds.pool)
-        for name in (*_BY_PENDING, *_BY_SPARE_PENDING):
-            self._resize(name, thresholds.pending)
-        for name in _BY_SET:
-            self._resize(name, thresholds.set_tokens)
-        self._resize("sort_spare", max(thresholds.pending, thresholds.set_tokens))
-        self._resize("sort_counts", 256)
-        self._replace("free_segments", np.full(SIZES, -1, np.int32))
-        self._start_vocabulary()
-        for name in ("stock", "spare"):
-            self._resize(name, 1)
-            self._arrays[name]["threshold"] = settings.threshold
-            self._arrays[name]["version"] = 1
-        for name in ("crops", "spare_crops"):
-            self._resize(name, SIZES_KNOWN**2)
-        for name in self._by_stock:
-            self._resize(name, thresholds.stock)
-        if settings.tracking:
-            self._resize("feed", thresholds.feed)
-
     # room
 
-    def _run(self, kernel: Callable[..., int], *arguments: int) -> None:
+    def run(self, kernel: Callable[..., int], *arguments: int) -> None:
         """Call a kernel until it is done, giving it what it asks for."""
         self._is_running = True
         try:
-            while (code := kernel(self._memory, *arguments)) != st.DONE:
-                self._taken[_PATHS.get(code, "room of a baseline grown")] += 1
-                if code == st.SHRINK:
+            while (code := kernel(self.memory.words, *arguments)) != DONE:
+                if code == SHRINK:
+                    self._taken["window shrunk"] += 1
                     self.shrink()
                     return
-                self._grow(code, int(self._state["needed"]))
+                if code == REBASE:
+                    self._taken["new base"] += 1
+                    self._rebase()
+                else:
+                    path = self.memory.paths[code]
+                    self._taken[_GROWN.get(path, "room of a baseline grown")] += 1
+                    self._grow(path, self.state.needed)
         except BaseException:
-            self._ready()
+            self.ready()
             raise
         self._is_running = False
 
-    def _ready(self) -> None:
+    def ready(self) -> None:
         """Do what was interrupted, and give up the arrival that was. Interrupted itself, it can be done again."""
-        self._repair()
+        self.memory.repair()
         if self._is_running:
-            give_up(self._memory)
+            give_up(self.memory.words)
             self._is_running = False
 
-    def _grow(self, code: int, needed: int) -> None:
-        if code == st.GROW_RING:
-            self._move_window(2 * self._arrays["ring"].size, self._arrays["arena"].size)
-        elif code == st.GROW_ARENA:
-            self._move_window(self._arrays["ring"].size, power_of_two(needed + needed // 4))
-        elif code == st.GROW_POOL:
+    def _grow(self, path: str, needed: int) -> None:
+        memory = self.memory
+        if path == "window.ring":
+            self._move_window(2 * memory["window.ring"].size, memory["window.arena"].size)
+        elif path == "window.arena":
+            self._move_window(memory["window.ring"].size, power_of_two(needed + needed // 4))
+        elif path == "index.pool":
             if needed > 2**31 - 1:
                 raise CapacityExceeded("the window holds more than 2**31 tokens; use a shorter window")
-            self._resize("pool", min(needed + max(needed // 4, min(needed, 1 << 18)), 2**31 - 1))
-        elif code == st.GROW_SET:
-            self._resize_all(("sort_spare", *_BY_SET), needed + needed // 4)
-        elif code == st.GROW_PENDING:
-            self._resize_all(("sort_spare", *_BY_PENDING), 2 * needed)
-        elif code == st.GROW_SPARE_PENDING:
-            self._resize_all(("sort_spare", *_BY_SPARE_PENDING), 2 * needed)
-        elif code in (st.GROW_STOCK, st.GROW_SPARE):
-            self._resize_all(self._by_stock, needed + needed // 2)
-        elif code == st.GROW_FEED:
-            self._resize("feed", 2 * needed)
-        else:
-            rebase(self._memory)
-            if self._state["next"] >= self._state["last_number"]:
-                raise CapacityExceeded("the window holds more than 2**31 sets; use a shorter window")
+            memory.resize((path,), min(needed + max(needed // 4, min(needed, 1 << 18)), 2**31 - 1))
+        elif path == "probe.list_newest":
+            memory.resize(("sort_room.spare", *_BY_SET), needed + needed // 4)
+        elif path == "stock.pending":
+            memory.resize(("sort_room.spare", *_BY_PENDING), 2 * needed)
+        elif path == "spare.pending":
+            memory.resize(("sort_room.spare", *_BY_SPARE_PENDING), 2 * needed)
+        elif path in ("stock.pairs", "spare.pairs"):
+            memory.resize((*self.algorithm.with_stock, *_BY_STOCK), needed + needed // 2)
+        elif path == "feed.changes":
+            memory.resize((path,), 2 * needed)
+        elif self.algorithm.grow is not None:
+            self.algorithm.grow(memory, path)
 
-    def _resize_all(self, names: tuple[str, ...], size: int) -> None:
-        for name in names:
-            self._resize(name, size)
+    def _rebase(self) -> None:
+        rebase(self.memory.words)
+        if self.state.next >= self.state.limits.last_number:
+            raise CapacityExceeded("the window holds more than 2**31 sets; use a shorter window")
 
     def _move_window(self, ring: int, arena: int) -> None:
-        sizes = {"ring": ring, "tally": ring, "side": ring, "arena": arena, "touched": ring + 1}
-        new = {name: self._zeros(size, st.ARRAYS[name]) for name, size in sizes.items()}
-        end = move_sets(self._memory, new["ring"], new["tally"], new["side"], new["arena"])
-        self._install(new, {"arena_end": end})
+        memory = self.memory
+        sizes = {
+            "window.ring": ring,
+            "window.tally": ring,
+            "window.side": ring,
+            "window.arena": arena,
+            "probe.touched": ring + 1,
+        }
+        new = {path: memory.new(path, size) for path, size in sizes.items()}
+        end = move_sets(memory.words, *(new[f"window.{name}"] for name in ("ring", "tally", "side", "arena")))
+        memory.install(new, {"window.arena_end": end})
 
     # arrivals
 
@@ -235,7 +262,8 @@ class Engine(Interning):
 
         The same as :meth:`insert`, without the cost of making arrays.
         """
-        self._ready()
+        self.ready()
+        memory, batch = self.memory, self.state.batch
         size = len(tokens)
         text_bytes = 0
         if kind != INTEGER:
@@ -244,93 +272,91 @@ class Engine(Interning):
         self._spare_tokens -= size
         self._spare_bytes -= text_bytes
         if self._spare_tokens < 0 or self._spare_bytes < 0:
-            spare = self.thresholds.spare_tokens
+            spare = self._thresholds.spare_tokens
             spare_bytes = spare if kind != INTEGER else 0
-            self._make_token_room(size + spare, text_bytes + spare_bytes)
+            self.interning.make_room(size + spare, text_bytes + spare_bytes)
             self._spare_bytes = spare_bytes
             self._spare_tokens = spare
         if self._single is None or max(size, text_bytes) > self._single.room:
-            single = _Single(2 * max(size, text_bytes, 512), self._zeros)
-            self._batch_is_single = False
+            single = _Single(2 * max(size, text_bytes, 512), memory)
+            batch.is_single = 0
             self._single = single
         single = self._single
-        if not self._batch_is_single:
-            self._install(
+        if not batch.is_single:
+            memory.install(
                 {
-                    "batch_times": single.time,
-                    "batch_sides": single.side if self.settings.streams == 2 else single.side[:0],
-                    "batch_offsets": single.offsets,
-                    "batch_tokens": single.numbers,
-                    "batch_keys": single.keys,
-                    "batch_texts": single.texts,
-                    "batch_ends": single.ends,
+                    "batch.times": single.time,
+                    "batch.sides": single.side if self.settings.streams == 2 else single.side[:0],
+                    "batch.offsets": single.offsets,
+                    "batch.tokens": single.numbers,
+                    "batch.keys": single.keys,
+                    "batch.texts": single.texts,
+                    "batch.ends": single.ends,
                 },
-                {"batch_first": 0},
-                {"_batch_is_single": True},
+                {"batch.first": 0, "batch.is_single": 1},
             )
-        memory = self._memory
         single.time[0] = time
         single.side[0] = side
         single.offsets[0] = 0
         single.offsets[1] = size
         if kind == INTEGER:
             single.keys[:size] = tokens
-            memory[_AT["batch_keys_size"]] = size
-            done = intern_integers(memory)
+            batch.keys.size = size
+            done = intern_integers(memory.words)
         else:
             single.texts[: len(data)] = np.frombuffer(data, np.uint8)
             single.ends[1 : size + 1] = list(accumulate(map(len, tokens)))
-            memory[_AT["batch_ends_size"]] = size + 1
-            memory[_AT["text_kind"]] = kind
-            done = intern_texts(memory)
+            batch.ends.size = size + 1
+            batch.text_kind = kind
+            done = intern_texts(memory.words)
         if done < size:
             raise InternalError(f"there was no room for the numbers of {size} tokens")
-        memory[_AT["batch_at"]] = 0
-        self._run(self._insert_kernel)
+        batch.at = 0
+        self.run(self.algorithm.insert)
 
     def insert(self, times: np.ndarray, offsets: np.ndarray, tokens: Tokens, sides: np.ndarray) -> None:
         """Let sets arrive. The n-th has the tokens ``offsets[n]`` to ``offsets[n + 1]``; ``sides`` is empty in a self join."""
-        self._ready()
-        self._batch_is_single = False
+        self.ready()
+        self.state.batch.is_single = 0
         self._spare_tokens = self._spare_bytes = 0
         times, sides, offsets = (np.ascontiguousarray(column) for column in (times, sides, offsets))
-        start, chunk = self.arrivals, self.thresholds.chunk_tokens
+        start, chunk = self.arrivals, self._thresholds.chunk_tokens
         at = 0
         while at < len(times):
-            first, length = int(offsets[at]), int(offsets[at + 1] - offsets[at])
-            self._intern(tokens.slice(first, min(first + max(chunk, length), len(tokens))), length)
-            self._install(
-                {"batch_times": times, "batch_sides": sides, "batch_offsets": offsets}, {"batch_at": at, "batch_first": first}
+            first, size = int(offsets[at]), int(offsets[at + 1] - offsets[at])
+            self.interning.intern(tokens.slice(first, min(first + max(chunk, size), len(tokens))), size)
+            self.memory.install(
+                {"batch.times": times, "batch.sides": sides, "batch.offsets": offsets}, {"batch.at": at, "batch.first": first}
             )
-            self._run(self._insert_kernel)
+            self.run(self.algorithm.insert)
             if self.arrivals - start <= at:
                 raise InternalError(f"set {at} of {len(times)} did not arrive")
             at = self.arrivals - start
             self._taken["bulk cut"] += at < len(times)
-        self._numbers = EMPTY["batch_tokens"]
-        self._install({name: EMPTY[name] for name in _BATCH})  # what was given is not kept
+        self.interning.drop_room()
+        self.memory.clear(_BATCH)  # what was given is not kept
 
     def advance(self, now: int) -> None:
         """Move the index time."""
-        self._ready()
-        self._run(advance, now)
+        self.ready()
+        self.run(advance, now)
 
     # reading
 
     @property
     def arrivals(self) -> int:
         """How many sets have arrived."""
-        return int(self._memory.item(_BASE) + self._memory.item(_NEXT))
+        return self.state.base + self.state.next
 
     @property
     def oldest(self) -> int:
         """The arrival number of the oldest valid set, or of the next one if there is none."""
-        return int(self._memory.item(_BASE) + self._memory.item(_OLDEST))
+        return self.state.base + self.state.oldest
 
     @property
     def now(self) -> int:
         """The index time."""
-        return int(self._memory.item(_NOW))
+        return self.state.now
 
     @property
     def stock_size(self) -> int:
@@ -338,32 +364,33 @@ class Engine(Interning):
         return self.settle()
 
     def settle(self) -> int:
-        """Put the pairs that have come since in order, and complete the stock if that is due. How many pairs it holds."""
-        self._ready()
-        size = int(settle_stock(self._memory))
-        if size < 0:  # memory ran out, or Ctrl-C came, in the middle of a completion
-            self.advance(self.now)
-            size = int(settle_stock(self._memory))
-        return size
+        """Bring the stock up to the index time. How many pairs it holds."""
+        self.ready()
+        return self.algorithm.settle(self)
 
     @property
     def floor(self) -> float | None:
         """The lowest key that the stock holds; None if there is no floor."""
-        threshold = float(self._arrays["stock"]["threshold"][0])
+        threshold = self.state.stock.threshold
         return None if threshold == self.settings.threshold else float(np.nextafter(threshold, np.inf))
 
     @property
+    def vocabulary_size(self) -> int:
+        """How many tokens have a number, at most."""
+        return self.interning.size
+
+    @property
     def memory_bytes(self) -> int:
-        return sum(array.nbytes for array in self._arrays.values())
+        return self.memory.nbytes
 
     @property
     def counters(self) -> dict[str, int]:
-        return {name: int(self._state[name]) for name in COUNTERS}
+        return {name: getattr(self.state, name) for name in COUNTERS}
 
     @counters.setter
     def counters(self, values: dict[str, int]) -> None:
         for name in COUNTERS:
-            self._state[name] = values[name]
+            setattr(self.state, name, values[name])
 
     @property
     def paths(self) -> Counter[str]:
@@ -371,88 +398,73 @@ class Engine(Interning):
         return self._taken + self._taken_by_kernels()
 
     def _taken_by_kernels(self) -> Counter[str]:
-        state = self._state
+        floor = self.state.floor
         return Counter(
             {
-                "stock settled": int(self._arrays["stock"]["settlings"][0]),
-                "spare stock settled": int(self._arrays["spare"]["settlings"][0]),
-                "completion begun": int(state["completions"]),
-                "completion begun anew": int(state["mistakes"]),
-                "spare stock taken over": int(state["takeovers"]),
+                "stock settled": self.state.stock.settlings,
+                "spare stock settled": self.state.spare.settlings,
+                "completion begun": floor.completions,
+                "completion begun anew": floor.mistakes,
+                "spare stock taken over": floor.takeovers,
             }
         )
 
     def topk(self) -> np.ndarray:
-        """The top-k as rows of ``state.CHANGE``. O(k)."""
+        """The top-k as rows of ``layout.CHANGE``. O(k)."""
         return self.stock(self.settings.k)
 
     def stock(self, most: int | None = None) -> np.ndarray:
-        """The first pairs of the stock, or all of them, as rows of ``state.CHANGE``."""
+        """The first pairs of the stock, or all of them, as rows of ``layout.CHANGE``."""
         size = self.stock_size
-        rows = np.zeros(size if most is None else min(size, most), st.CHANGE)
-        read_top(self._memory, rows)
+        rows = np.zeros(size if most is None else min(size, most), CHANGE)
+        read_top(self.memory.words, rows)
         return rows
 
     @property
     def has_changes(self) -> bool:
         """Whether there are changes that were not forgotten yet."""
-        return self._memory.item(_FEED_END) > 0
+        return self.state.feed.end > 0
 
     def changes(self) -> tuple[int, np.ndarray]:
-        """The changes that were not forgotten yet, as rows of ``state.CHANGE``, and the number of the first, from 0 on."""
-        self._ready()
-        return int(self._state["feed_taken"]), self._arrays["feed"][: int(self._state["feed_end"])].copy()
+        """The changes that were not forgotten yet, as rows of ``layout.CHANGE``, and the number of the first, from 0 on."""
+        self.ready()
+        return self.state.feed.taken, self.memory["feed.changes"][: self.state.feed.end].copy()
 
     def forget_changes(self, stop: int) -> None:
         """Forget all changes; ``stop`` is the number of the next one."""
-        if stop == self._state["feed_taken"]:
+        if stop == self.state.feed.taken:
             return
-        is_large = self._arrays["feed"].size > self.thresholds.most_feed
-        smaller = {"feed": self._zeros(self.thresholds.feed, st.CHANGE)} if is_large else {}
-        self._install(smaller, {"feed_end": 0, "feed_taken": stop})
+        is_large = self.memory["feed.changes"].size > self._thresholds.most_feed
+        smaller = {"feed.changes": self.memory.new("feed.changes", self._thresholds.feed)} if is_large else {}
+        self.memory.install(smaller, {"feed.end": 0, "feed.taken": stop})
 
     def tokens_of(self, arrival: int) -> Tokens:
         """The tokens of a valid set."""
-        self._ready()
-        return self._tokens(self._numbers_of(arrival - int(self._state["base"])))
+        self.ready()
+        return self.interning.tokens(self.numbers_of(arrival - self.state.base))
 
-    def _numbers_of(self, number: int) -> np.ndarray:
-        ring, arena = self._arrays["ring"], self._arrays["arena"]
+    def numbers_of(self, number: int) -> np.ndarray:
+        """The numbers of the tokens of a valid set."""
+        ring, arena = self.memory["window.ring"], self.memory["window.arena"]
         at = number & (ring.size - 1)
         start = int(ring["start"][at]) & (arena.size - 1)
-        return arena[start : start + int(self._arrays["tally"][at])]
-
-    def _tokens(self, numbers: np.ndarray) -> Tokens:
-        """The tokens with the given numbers."""
-        keys, starts, texts = (self._arrays[name] for name in ("token_key", "token_text", "texts"))
-        if starts.size == 0:
-            return Tokens(integers=keys[numbers])
-        known: dict[int, Any] = {}
-        for number in np.unique(numbers).tolist():
-            start = int(starts[number]) - 1
-            if start < 0:
-                known[number] = int(keys[number])
-            else:
-                body = start + HEADER
-                text = texts[body : body + int.from_bytes(texts[start : start + 4].tobytes(), "little")].tobytes()
-                known[number] = text if texts[start + 4] == BYTES else text.decode("utf-8", "surrogatepass")
-        return Tokens.of([known[number] for number in numbers.tolist()])
+        return arena[start : start + int(self.memory["window.tally"][at])]
 
     def contents(self) -> Contents:
         """The window."""
-        self._ready()
-        state, ring = self._state, self._arrays["ring"]
-        numbers = np.arange(int(state["oldest"]), int(state["next"]))
+        self.ready()
+        memory, ring = self.memory, self.memory["window.ring"]
+        numbers = np.arange(self.state.oldest, self.state.next)
         places = numbers & (ring.size - 1)
         offsets = np.zeros(len(numbers) + 1, np.int64)
-        np.cumsum(self._arrays["tally"][places], out=offsets[1:])
-        flat = [self._numbers_of(number) for number in numbers.tolist()]
+        np.cumsum(memory["window.tally"][places], out=offsets[1:])
+        flat = [self.numbers_of(number) for number in numbers.tolist()]
         return Contents(
             self.oldest,
             ring["time"][places],
-            self._arrays["side"][places] if self.settings.streams == 2 else np.empty(0, np.int8),
+            memory["window.side"][places] if self.settings.streams == 2 else np.empty(0, np.int8),
             offsets,
-            self._tokens(np.concatenate(flat)) if flat else Tokens(),
+            self.interning.tokens(np.concatenate(flat)) if flat else Tokens(),
         )
 
     def restore(self, contents: Contents, now: int) -> None:
@@ -460,30 +472,27 @@ class Engine(Interning):
 
         The new state is complete before it takes the place of the old one.
         """
-        fresh = self._another(replace(self.settings, tracking=False), contents.first)
-        fresh._taken = self._taken
+        fresh = Engine(replace(self.settings, tracking=False), contents.first, self.algorithm)
+        fresh._taken.update(self._taken)
         fresh.insert(contents.times, contents.offsets, contents.tokens, contents.sides)
-        fresh._state["now"] = now
+        fresh.state.now = now
         if self.settings.tracking:
             fresh.settle()  # pending pairs may be in the top-k, and the feed has told of them
-            carried = ("feed_end", "feed_taken")
-            fresh._install(
-                {"feed": self._arrays["feed"]}, {"tracking": 1, **{name: int(self._state[name]) for name in carried}}
+            feed = self.state.feed
+            fresh.memory.install(
+                {"feed.changes": self.memory["feed.changes"]}, {"tracking": 1, "feed.end": feed.end, "feed.taken": feed.taken}
             )
         fresh.settings = self.settings
         fresh.counters = self.counters
-        self._taken.update(self._taken_by_kernels())
+        fresh._taken.update(self._taken_by_kernels())
         self.__dict__ = fresh.__dict__
-
-    def _another(self, settings: Settings, first: int) -> Engine:
-        return Engine(settings, first)
 
     def warm(self) -> None:
         """Run the kernels that few sets bring about, so that they are compiled."""
-        self._move_window(self._arrays["ring"].size, self._arrays["arena"].size)
-        self._recycle(0)
-        rebase(self._memory)
-        give_up(self._memory)
+        self._move_window(self.memory["window.ring"].size, self.memory["window.arena"].size)
+        self.interning.recycle(0)
+        rebase(self.memory.words)
+        give_up(self.memory.words)
 
     def shrink(self) -> None:
         """Go on in arrays that fit the window as it is now. O(window)."""

@@ -10,17 +10,18 @@ from __future__ import annotations
 
 from typing import Any
 
-from swoop.engine.compile import array_at, int64, jit
-from swoop.engine.layout import CHANGE
-from swoop.engine.stock import Stock, ending_before, precedes
-from swoop.engine.window import Window, place
+from swoop.engine.compile import int64, jit
+from swoop.engine.layout import State, Stock
+from swoop.engine.stock import ending_before, precedes
+from swoop.engine.window import place
 
 ENTER, OUTRANKED, EXPIRED = range(3)
 
 
 @jit
-def describe(state: Any, window: Window, pair: Any, row: Any) -> None:
+def describe(state: State, pair: Any, row: Any) -> None:
     """Write what the caller is told about a pair."""
+    window = state.window
     row.key = pair.key
     row.newer = state.base + pair.newer
     row.older = state.base + pair.older
@@ -31,37 +32,37 @@ def describe(state: Any, window: Window, pair: Any, row: Any) -> None:
 
 
 @jit
-def note(state: Any, window: Window, time: int, kind: int, pair: Any) -> None:
-    feed = array_at(state.feed, state.feed_size, CHANGE)
-    row = feed[state.feed_end]
-    state.feed_end += 1
+def note(state: State, time: int, kind: int, pair: Any) -> None:
+    feed = state.feed
+    row = feed.changes[feed.end]
+    feed.end += 1
     row.time = time
     row.kind = kind
-    describe(state, window, pair, row)
+    describe(state, pair, row)
 
 
 @jit
-def changes_top(state: Any, stock: Stock, count: int) -> bool:
+def changes_top(state: State, stock: Stock, count: int) -> bool:
     """Whether one of the ``count`` candidates behind the pending pairs comes into the top-k of a settled stock."""
-    numbers = stock.numbers[0]
-    if numbers.size < state.k:
+    if stock.size < state.k:
         return True
-    for q in range(numbers.pending, numbers.pending + count):
+    for q in range(stock.pending_size, stock.pending_size + count):
         if precedes(stock.pending[q], stock.pairs[state.k - 1]):
             return True
     return False
 
 
 @jit
-def note_arrival(state: Any, window: Window, stock: Stock, size: int) -> None:
+def note_arrival(state: State, stock: Stock, size: int) -> None:
     """Compare the top-k of the stock with that of its draft, which holds the pairs of the set that is arriving."""
-    rank = min(state.k, stock.numbers[0].size) - 1
-    while rank >= 0 and stock.moved[rank] >= state.k:
-        note(state, window, state.now, OUTRANKED, stock.pairs[rank])
+    draft = state.draft
+    rank = min(state.k, stock.size) - 1
+    while rank >= 0 and draft.moved[rank] >= state.k:
+        note(state, state.now, OUTRANKED, stock.pairs[rank])
         rank -= 1
     for rank in range(min(state.k, size)):
-        if stock.draft[rank].newer == state.next:
-            note(state, window, state.now, ENTER, stock.draft[rank])
+        if draft.pairs[rank].newer == state.next:
+            note(state, state.now, ENTER, draft.pairs[rank])
 
 
 @jit
@@ -71,14 +72,14 @@ def ending_next(stock: Stock) -> int:
 
 
 @jit
-def note_expiry(state: Any, window: Window, stock: Stock, time: int, count: int) -> None:
+def note_expiry(state: State, stock: Stock, time: int, count: int) -> None:
     """Note that the next ``count`` pairs, which end together, expire."""
     for e in range(count):
-        note(state, window, time, EXPIRED, stock.pairs[stock.ranks[e]])
+        note(state, time, EXPIRED, stock.pairs[stock.ranks[e]])
 
 
 @jit
-def note_entering(state: Any, window: Window, stock: Stock, first: int) -> None:
+def note_entering(state: State, stock: Stock, first: int) -> None:
     """Note that the pairs from a rank on come into the top-k now, because others expired."""
-    for rank in range(first, min(state.k, stock.numbers[0].size)):
-        note(state, window, state.now, ENTER, stock.pairs[rank])
+    for rank in range(first, min(state.k, stock.size)):
+        note(state, state.now, ENTER, stock.pairs[rank])

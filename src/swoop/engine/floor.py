@@ -19,27 +19,18 @@ as long as it holds k pairs or there is no floor.
 
 from __future__ import annotations
 
-from typing import Any
+from typing import NamedTuple
 
 import numpy as np
 
-from swoop.engine.candidates import (
-    Probe,
-    forget,
-    mark_tokens,
-    overlap_with_marked,
-    probe_of,
-    sizes_worth,
-    unmark_tokens,
-    visit_list,
-)
-from swoop.engine.compile import apart, int64, jit, prefetch, stay_apart, uint64
-from swoop.engine.index import Index, index_of, list_of
-from swoop.engine.layout import DONE, GROW_SPARE, GROW_SPARE_PENDING
+from swoop.engine.candidates import forget, mark_tokens, overlap_with_marked, sizes_worth, unmark_tokens, visit_list
+from swoop.engine.compile import apart, int64, jit, prefetch, stay_apart
+from swoop.engine.index import list_of
+from swoop.engine.layout import DONE, SPARE_FULL, SPARE_PENDING_FULL, Index, State, Stock, Window
 from swoop.engine.rank import key, min_overlap, remainder, upper_bound
 from swoop.engine.sorting import sort
-from swoop.engine.stock import Stock, at_least, copy_pair, ending_before, settle, spare_of, stock_of, write_pair
-from swoop.engine.window import Window, place, take_tally, window_of
+from swoop.engine.stock import at_least, copy_pair, ending_before, settle, write_pair
+from swoop.engine.window import place, take_tally
 from swoop.similarity import COSINE
 
 _LOW = (1 << 32) - 1
@@ -49,138 +40,156 @@ CHOICE = 4  # of so many times the lists that are needed, the shortest are taken
 NEAR, SETS_AHEAD = 16, 2  # how many tokens and sets ahead memory is asked for
 
 
+class Covered(NamedTuple):
+    """The set that a completion covers, as the older one of pairs. Its tokens are in the arena from ``first`` on."""
+
+    number: int
+    group: int
+    first: int
+    size: int
+    side: int
+
+
+class Bound(NamedTuple):
+    """What a pair has to rank above; with ``ties``, equal it at least."""
+
+    key: float
+    remainder: float
+    ties: bool
+
+
 @jit
-def move_horizon(state: Any, window: Window) -> None:
+def move_horizon(state: State) -> None:
     if state.duration == 0:
         return
-    limit = state.now + state.outlook - state.duration
-    state.horizon = max(state.horizon, state.oldest)
-    while state.horizon < state.next and window.ring[place(window, state.horizon)].time <= limit:
-        state.horizon += 1
+    window, floor = state.window, state.floor
+    limit = state.now + floor.outlook - state.duration
+    floor.horizon = max(floor.horizon, state.oldest)
+    while floor.horizon < state.next and window.ring[place(window, floor.horizon)].time <= limit:
+        floor.horizon += 1
 
 
 @apart
-def raise_floor(state: Any, window: Window, stock: Stock) -> None:
+def raise_floor(state: State, stock: Stock) -> None:
     """Make the k-th similarity at the end of the outlook the floor of a settled stock, if it is higher."""
-    if state.outlook < 0:
+    if state.floor.outlook < 0 or stock.size < state.k:
         return
-    numbers = stock.numbers[0]
-    if numbers.size < state.k:
-        return
-    move_horizon(state, window)
-    rank = state.k - 1 + ending_before(stock, state.horizon)
-    if rank >= numbers.size:
+    move_horizon(state)
+    rank = state.k - 1 + ending_before(stock, state.floor.horizon)
+    if rank >= stock.size:
         return
     floor = stock.pairs[rank].key
     threshold = np.nextafter(floor, -np.inf)
-    if threshold > numbers.threshold:
-        numbers.threshold = threshold
-        numbers.version += 1
+    if threshold > stock.threshold:
+        stock.threshold = threshold
+        stock.version += 1
         drop_below(stock, floor)
 
 
 @jit
 def drop_below(stock: Stock, floor: float) -> None:
     """Drop the tail of S, and its part of E."""
-    numbers = stock.numbers[0]
     size = at_least(stock, floor, -np.inf)
-    if size == numbers.size:
+    if size == stock.size:
         return
     at = 0
-    for e in range(numbers.size):
+    for e in range(stock.size):
         rank = stock.ranks[e]
         stock.ends[at] = stock.ends[e]
         stock.ranks[at] = rank
         at += 1 if rank < size else 0
-    numbers.size = size
+    stock.size = size
 
 
 @jit
-def is_short(state: Any, stock: Stock) -> bool:
+def is_short(state: State, stock: Stock) -> bool:
     """Whether there is a floor and fewer than k settled pairs are left."""
-    numbers = stock.numbers[0]
-    if numbers.threshold <= state.lowest:
+    if stock.threshold <= state.lowest:
         return False
-    return numbers.size < state.k or stock.ends[numbers.size - state.k] < state.oldest
+    return stock.size < state.k or stock.ends[stock.size - state.k] < state.oldest
 
 
 @jit
-def begin_completion(state: Any, spare: Stock, threshold: float) -> None:
-    numbers = spare.numbers[0]
-    numbers.size = 0
-    numbers.pending = 0
-    numbers.first = state.next
-    numbers.threshold = max(threshold, state.lowest)
-    numbers.version += 1
-    state.completing = 1
-    state.completions += 1
+def begin_completion(state: State, threshold: float) -> None:
+    spare, floor = state.spare, state.floor
+    spare.size = 0
+    spare.pending_size = 0
+    spare.first = state.next
+    spare.threshold = max(threshold, state.lowest)
+    spare.version += 1
+    floor.completing = 1
+    floor.completions += 1
 
 
 @jit
-def complete_one(state: Any, window: Window, index: Index, spare: Stock, probe: Probe) -> int:
+def cover_next(state: State) -> int:
     """Cover one more set: find its pairs with newer sets that are relevant among those covered."""
-    numbers = spare.numbers[0]
-    older = numbers.first - 1
-    record = window.ring[place(window, older)]
-    length = window.tally[place(window, older)]
-    group = int64(record.group)
-    bound, bound_remainder, ties = numbers.threshold, np.inf, False
-    if numbers.size >= state.k:
-        last = spare.pairs[state.k - 1]
-        if last.key > bound:
-            bound, bound_remainder, ties = last.key, last.remainder, last.group == group
-    prefetch_lists_of(state, window, index, older - SETS_AHEAD)
-    first = record.start & int64(window.arena.size - 1)
-    side = state.streams - 1 - int64(window.side[place(window, older)])
-    touched, visited = scan_newer(state, window, index, spare, probe, first, length, side, older, bound, ties)
+    window, spare, probe = state.window, state.spare, state.probe
+    number = spare.first - 1
+    at = place(window, number)
+    record = window.ring[at]
+    first = record.start & (window.arena.size - 1)
+    covered = Covered(number, int64(record.group), first, window.tally[at], int64(window.side[at]))
+    bound = bound_of(state, covered.group)
+    prefetch_lists_of(state, window, state.index, number - SETS_AHEAD)
+    touched, visited = scan_newer(state, covered, bound)
     if touched > 0:
-        if numbers.pending + touched >= spare.pending.size:
-            forget(window, probe, touched)
-            state.needed = numbers.pending + touched + 1
-            return GROW_SPARE_PENDING
-        needed = numbers.size + numbers.pending + touched
+        if spare.pending_size + touched >= spare.pending.size:
+            forget(state, touched)
+            state.needed = spare.pending_size + touched + 1
+            return SPARE_PENDING_FULL
+        needed = spare.size + spare.pending_size + touched
         if needed > spare.pairs.size:
-            forget(window, probe, touched)
+            forget(state, touched)
             state.needed = needed
-            return GROW_SPARE
-        mark_tokens(probe.membership, window.arena, first, length)
-        numbers.pending += find_newer(
-            state, window, spare, probe, length, older, group, touched, visited, bound, bound_remainder, ties
-        )
-        unmark_tokens(probe.membership, window.arena, first, length)
-    numbers.first = older
-    if numbers.pending >= max(state.spare_pending_least, numbers.size // 8) or (
-        numbers.size < state.k <= numbers.size + numbers.pending
+            return SPARE_FULL
+        mark_tokens(probe.membership, window.arena, first, covered.size)
+        spare.pending_size += find_newer(state, covered, bound, touched, visited)
+        unmark_tokens(probe.membership, window.arena, first, covered.size)
+    spare.first = number
+    if spare.pending_size >= max(state.limits.spare_pending_least, spare.size // 8) or (
+        spare.size < state.k <= spare.size + spare.pending_size
     ):
-        settle(spare, state.k, state.oldest)
-        raise_floor(state, window, spare)
+        settle(state, spare)
+        raise_floor(state, spare)
     return DONE
 
 
 @jit
-def prefetch_lists_of(state: Any, window: Window, index: Index, number: int) -> None:
+def bound_of(state: State, group: int) -> Bound:
+    """What pairs have to rank above that end with a group. All that the spare stock holds end no earlier."""
+    spare = state.spare
+    if spare.size >= state.k:
+        last = spare.pairs[state.k - 1]
+        if last.key > spare.threshold:
+            return Bound(last.key, last.remainder, last.group == group)
+    return Bound(spare.threshold, np.inf, False)
+
+
+@jit
+def prefetch_lists_of(state: State, window: Window, index: Index, number: int) -> None:
     """Ask for the lists of the first tokens of a set that will be covered soon."""
     at = place(window, max(number, state.oldest))
-    first = window.ring[at].start & int64(window.arena.size - 1)
+    first = window.ring[at].start & (window.arena.size - 1)
     side = state.streams - 1 - int64(window.side[at])
     for p in range(min(NEAR, window.tally[at])):
-        prefetch(index.slots, list_of(state, window.arena[uint64(first + p)], side))
+        prefetch(index.slots, list_of(state, window.arena[first + p], side))
 
 
 @jit
-def is_worth(state: Any, length: int, position: int, bound: float, ties: bool) -> bool:
+def is_worth(state: State, size: int, position: int, bound: Bound) -> bool:
     """Whether the list at a position may hold a set that reaches the bound."""
-    best = upper_bound(state, length, position)
-    return best > bound or (best == bound and (ties or state.kind == COSINE))
+    best = upper_bound(state, size, position)
+    return best > bound.key or (best == bound.key and (bound.ties or state.kind == COSINE))
 
 
 @jit
-def lists_needed(state: Any, length: int, bound: float, ties: bool) -> int:
+def lists_needed(state: State, size: int, bound: Bound) -> int:
     """How many lists are worth visiting: whatever is in none of so many, of all lists, is below the bound."""
-    low, high = 0, length
+    low, high = 0, size
     while low < high:
         middle = (low + high) >> 1
-        if is_worth(state, length, middle, bound, ties):
+        if is_worth(state, size, middle, bound):
             low = middle + 1
         else:
             high = middle
@@ -188,188 +197,166 @@ def lists_needed(state: Any, length: int, bound: float, ties: bool) -> int:
 
 
 @jit
-def scan_newer(
-    state: Any,
-    window: Window,
-    index: Index,
-    spare: Stock,
-    probe: Probe,
-    first: int,
-    length: int,
-    side: int,
-    older: int,
-    bound: float,
-    ties: bool,
-) -> tuple[int, int]:
+def scan_newer(state: State, covered: Covered, bound: Bound) -> tuple[int, int]:
     """Count the sets that came after a set in its shortest lists, as many lists as are needed.
 
     Returns how many sets were met, and how many lists were visited; lists without a newer set count as visited.
     """
-    among = min(length, CHOICE * lists_needed(state, length, bound, ties))
+    window, index, probe = state.window, state.index, state.probe
+    first, size = covered.first, covered.size
+    side = state.streams - 1 - covered.side
+    among = min(size, CHOICE * lists_needed(state, size, bound))
     left = 0
     for p in range(among):
-        prefetch(index.slots, list_of(state, window.arena[uint64(first + min(p + NEAR, length - 1))], side))
-        at = list_of(state, window.arena[uint64(first + p)], side)
-        probe.list_order[uint64(left)] = (int64(index.slots[at].size) << 32) | p
-        left += 1 if index.slots[at].newest > older else 0
+        prefetch(index.slots, list_of(state, window.arena[first + min(p + NEAR, size - 1)], side))
+        at = list_of(state, window.arena[first + p], side)
+        probe.list_order[left] = (int64(index.slots[at].size) << 32) | p
+        left += 1 if index.slots[at].newest > covered.number else 0
     visited = among - left
     if left == 0:
         return 0, visited
-    sort(probe.list_order, 0, left, 32, spare.room)
+    sort(probe.list_order, 0, left, 32, state.sort_room)
     touched = 0
     q = 0
     while q < left:
-        if not is_worth(state, length, visited, bound, ties):
+        if not is_worth(state, size, visited, bound):
             break
         at = list_of(state, window.arena[first + (probe.list_order[q] & _LOW)], side)
-        sizes = sizes_worth(state, length, visited, bound, q)
-        touched = visit_list(state, window, index, probe, at, older + 1, sizes, touched)
+        sizes = sizes_worth(state, size, visited, bound.key, q)
+        touched = visit_list(state, window, index, probe, at, covered.number + 1, sizes, touched)
         visited += 1
         q += 1
     return touched, visited
 
 
 @jit
-def find_newer(
-    state: Any,
-    window: Window,
-    spare: Stock,
-    probe: Probe,
-    length: int,
-    older: int,
-    group: int,
-    touched: int,
-    visited: int,
-    bound: float,
-    bound_remainder: float,
-    ties: bool,
-) -> int:
-    """Verify the sets met, with the older set's tokens marked. Pairs go behind the pending ones; returns how many."""
-    arena_mask = int64(window.arena.size - 1)
-    below = np.nextafter(bound, -np.inf)
-    pending = spare.numbers[0].pending
+def find_newer(state: State, covered: Covered, bound: Bound, touched: int, visited: int) -> int:
+    """Verify the sets met, with the covered set's tokens marked. Pairs go behind the pending ones; returns how many."""
+    window, spare, probe = state.window, state.spare, state.probe
+    arena_mask = window.arena.size - 1
+    below = np.nextafter(bound.key, -np.inf)
+    pending = spare.pending_size
     count = 0
     for t in range(touched):
-        number = int64(probe.touched[uint64(t)])
+        number = int64(probe.touched[t])
         overlap, size = take_tally(window, number)
-        if visited < length:
-            most = min(overlap + length - visited, size)
-            if key(state, length, size, most) <= below:
+        if visited < covered.size:
+            most = min(overlap + covered.size - visited, size)
+            if key(state, covered.size, size, most) <= below:
                 continue
-            needed = min_overlap(state, length, size, most, below, np.inf)
+            needed = min_overlap(state, covered.size, size, most, below, np.inf)
             state.verified += 1
             start = window.ring[place(window, number)].start & arena_mask
             overlap = overlap_with_marked(probe.membership, window.arena, start, size, needed)
             if overlap < needed:
                 continue
-        value = key(state, length, size, overlap)
-        rest = remainder(state, length, size, overlap, value)
-        if value < bound or (value == bound and (rest < bound_remainder or (rest == bound_remainder and not ties))):
+        value = key(state, covered.size, size, overlap)
+        rest = remainder(state, covered.size, size, overlap, value)
+        if value < bound.key:
             continue
-        write_pair(spare.pending[pending + count], value, rest, number, older, group, overlap)
+        if value == bound.key and (rest < bound.remainder or (rest == bound.remainder and not bound.ties)):
+            continue
+        write_pair(spare.pending[pending + count], value, rest, number, covered.number, covered.group, overlap)
         count += 1
     return count
 
 
 @jit
-def take_over(state: Any, window: Window, stock: Stock, spare: Stock) -> int:
-    settle(spare, state.k, state.oldest)
-    raise_floor(state, window, spare)
-    numbers, ours = spare.numbers[0], stock.numbers[0]
-    if numbers.size > stock.pairs.size:
-        state.needed = numbers.size
-        return GROW_SPARE
-    for at in range(numbers.size):
+def take_over(state: State) -> int:
+    stock, spare, floor = state.stock, state.spare, state.floor
+    settle(state, spare)
+    raise_floor(state, spare)
+    if spare.size > stock.pairs.size:
+        state.needed = spare.size
+        return SPARE_FULL
+    for at in range(spare.size):
         copy_pair(stock.pairs[at], spare.pairs[at])
         stock.ends[at] = spare.ends[at]
         stock.ranks[at] = spare.ranks[at]
-    ours.size = numbers.size
-    ours.pending = 0
-    ours.threshold = numbers.threshold
-    ours.version += 1
-    numbers.size = 0
-    state.completing = 0
-    state.takeovers += 1
-    state.steps = 0
+    stock.size = spare.size
+    stock.pending_size = 0
+    stock.threshold = spare.threshold
+    stock.version += 1
+    spare.size = 0
+    floor.completing = 0
+    floor.takeovers += 1
+    floor.steps = 0
     return DONE
 
 
 @jit
-def lacks_pairs(state: Any, stock: Stock) -> bool:
+def lacks_pairs(state: State, stock: Stock) -> bool:
     """Whether a completion is due: there is a floor, and with the pending pairs there are fewer than k."""
     if not is_short(state, stock):
         return False
-    settle(stock, state.k, state.oldest)
+    settle(state, stock)
     return is_short(state, stock)
 
 
 @jit
-def have_enough(state: Any, stock: Stock) -> int:
+def have_enough(state: State) -> int:
     """See to it that k pairs are there, or no floor."""
-    if not lacks_pairs(state, stock):
+    if not lacks_pairs(state, state.stock):
         return DONE
-    state.steps = -1  # all
+    state.floor.steps = -1  # all
     return complete(state)
 
 
 @jit
-def time_left(state: Any, window: Window, stock: Stock) -> int:
+def time_left(state: State, stock: Stock) -> int:
     """Until fewer than k of the settled pairs are left."""
-    last = int64(stock.ends[stock.numbers[0].size - state.k])
+    window = state.window
+    last = stock.ends[stock.size - state.k]
     return window.ring[place(window, last)].time + state.duration - state.now
 
 
 @jit
-def part_of_completion(state: Any, window: Window, stock: Stock, spare: Stock) -> int:
+def part_of_completion(state: State) -> int:
     """How many steps of a completion an arrival is to do: as many as it takes to be done before pairs run short. 0: none."""
-    numbers = stock.numbers[0]
-    if numbers.threshold <= state.lowest or state.duration == 0:
-        state.completing = 0
+    stock, floor = state.stock, state.floor
+    if stock.threshold <= state.lowest or state.duration == 0:
+        floor.completing = 0
         return 0
-    left = time_left(state, window, stock)
-    if not state.completing:
-        if left < state.early and numbers.pending > 0:
-            settle(stock, state.k, state.oldest)
-            left = time_left(state, window, stock)
-        if left >= state.early:
+    left = time_left(state, stock)
+    if not floor.completing:
+        if left < floor.early and stock.pending_size > 0:
+            settle(state, stock)
+            left = time_left(state, stock)
+        if left >= floor.early:
             return 0
-        begin_completion(state, spare, numbers.threshold - (1.0 - EXPECTED) * abs(numbers.threshold))
+        begin_completion(state, stock.threshold - (1.0 - EXPECTED) * abs(stock.threshold))
     arrivals = AHEAD * left * ((state.next - state.oldest) / state.duration)
-    return max(int64((spare.numbers[0].first - state.oldest) / max(arrivals, 1.0)) + 1, state.part)
+    return max(int64((state.spare.first - state.oldest) / max(arrivals, 1.0)) + 1, state.limits.part)
 
 
 @jit
-def is_mistaken(state: Any, spare: Stock) -> bool:
+def is_mistaken(state: State, spare: Stock) -> bool:
     """Whether a completion expected too much: 3/4 of the sets are covered, and fewer than k pairs reach the expected floor."""
-    numbers = spare.numbers[0]
-    if numbers.threshold <= state.lowest or 4 * numbers.first > 3 * state.oldest + state.next:
+    if spare.threshold <= state.lowest or 4 * spare.first > 3 * state.oldest + state.next:
         return False
-    if numbers.size + numbers.pending >= state.k and numbers.first > state.oldest:
+    if spare.size + spare.pending_size >= state.k and spare.first > state.oldest:
         return False
-    settle(spare, state.k, state.oldest)
+    settle(state, spare)
     return is_short(state, spare)
 
 
 @apart
-def complete(state: Any) -> int:
+def complete(state: State) -> int:
     """Do so many steps of a completion as ``steps`` says; when all sets are covered, the spare stock takes over."""
     stay_apart()
-    window = window_of(state)
-    index = index_of(state)
-    spare = spare_of(state)
-    probe = probe_of(state)
-    if not state.completing:
-        begin_completion(state, spare, state.lowest)
+    spare, floor = state.spare, state.floor
+    if not floor.completing:
+        begin_completion(state, state.lowest)
     while True:
         if is_mistaken(state, spare):
-            state.mistakes += 1
-            begin_completion(state, spare, state.lowest)
-        if spare.numbers[0].first <= state.oldest:
+            floor.mistakes += 1
+            begin_completion(state, state.lowest)
+        if spare.first <= state.oldest:
             break
-        if state.steps == 0:
+        if floor.steps == 0:
             return DONE
-        code = complete_one(state, window, index, spare, probe)
+        code = cover_next(state)
         if code != DONE:
             return code
-        state.steps -= 1
-    return take_over(state, window, stock_of(state), spare)
+        floor.steps -= 1
+    return take_over(state)

@@ -9,36 +9,19 @@ In a two-stream join a token has two lists, one of left and one of right sets.
 
 from __future__ import annotations
 
-from typing import Any, NamedTuple
+from typing import Any
 
-import numpy as np
-
-from swoop.engine.compile import array_at, int64, jit, uint64
-from swoop.engine.layout import SLOT
+from swoop.engine.compile import int64, jit
+from swoop.engine.layout import Index, State
 
 SMALLEST_SEGMENT = 8
 SIZES = 32
 
 
-class Index(NamedTuple):
-    slots: Any
-    pool: Any
-    free_segments: Any
-
-
 @jit
-def index_of(state: Any) -> Index:
-    return Index(
-        array_at(state.slots, state.slots_size, SLOT),
-        array_at(state.pool, state.pool_size, np.int32),
-        array_at(state.free_segments, state.free_segments_size, np.int32),
-    )
-
-
-@jit
-def list_of(state: Any, token: int, side: int) -> int:
-    """The place of the list of the token's sets on one side. Unsigned, which spares a check for negative indices."""
-    return uint64(int64(token) * state.streams + side)
+def list_of(state: State, token: int, side: int) -> int:
+    """The place of the list of the token's sets on one side."""
+    return int64(token) * state.streams + side
 
 
 @jit
@@ -58,23 +41,23 @@ def free_segment(index: Index, start: int, capacity: int) -> None:
 
 
 @jit
-def new_segment(state: Any, index: Index, capacity: int) -> int:
+def new_segment(state: State, index: Index, capacity: int) -> int:
     """Where a new segment starts; -1 if the pool has no room for it."""
     size = size_class(capacity)
     start = int64(index.free_segments[size])
     if start >= 0:
         index.free_segments[size] = index.pool[start]
         return start
-    start = state.pool_end
+    start = index.pool_end
     if start + capacity > index.pool.size:
         state.needed = start + capacity
         return -1
-    state.pool_end += capacity
+    index.pool_end += capacity
     return start
 
 
 @jit
-def append_to_list(state: Any, index: Index, at: int, number: int) -> bool:
+def append_to_list(state: State, index: Index, at: int, number: int) -> bool:
     """Append a set to a list. Amortised O(1). False if the pool has no room for it."""
     slot = index.slots[at]
     newest = slot.newest
@@ -86,7 +69,7 @@ def append_to_list(state: Any, index: Index, at: int, number: int) -> bool:
     elif slot.capacity > 0:
         if slot.size > slot.capacity and not make_room(state, index, slot):
             return False
-        index.pool[uint64(int64(slot.rest) + slot.size - 1)] = newest
+        index.pool[int64(slot.rest) + slot.size - 1] = newest
         slot.size += 1
     elif slot.size == 1 or slot.rest < state.oldest:
         slot.rest = newest
@@ -95,8 +78,8 @@ def append_to_list(state: Any, index: Index, at: int, number: int) -> bool:
         start = new_segment(state, index, SMALLEST_SEGMENT)
         if start < 0:
             return False
-        index.pool[uint64(start)] = slot.rest
-        index.pool[uint64(start + 1)] = newest
+        index.pool[start] = slot.rest
+        index.pool[start + 1] = newest
         slot.rest = start
         slot.capacity = SMALLEST_SEGMENT
         slot.size = 3
@@ -116,13 +99,13 @@ def take_back(index: Index, at: int) -> None:
 
 
 @jit
-def make_room(state: Any, index: Index, slot: Any) -> bool:
+def make_room(state: State, index: Index, slot: Any) -> bool:
     """The segment is full: drop the expired head, and move to a segment of another size if that pays."""
     capacity, start = int64(slot.capacity), int64(slot.rest)
     expired, end = 0, capacity
     while expired < end:
         middle = (expired + end) >> 1
-        if index.pool[uint64(start + middle)] < state.oldest:
+        if index.pool[start + middle] < state.oldest:
             expired = middle + 1
         else:
             end = middle
@@ -138,7 +121,7 @@ def make_room(state: Any, index: Index, slot: Any) -> bool:
         if target < 0:
             return False
     for p in range(valid):
-        index.pool[uint64(target + p)] = index.pool[uint64(start + expired + p)]
+        index.pool[target + p] = index.pool[start + expired + p]
     if wanted != capacity:
         free_segment(index, start, capacity)
     slot.rest = target
@@ -148,9 +131,10 @@ def make_room(state: Any, index: Index, slot: Any) -> bool:
 
 
 @jit
-def rebase_lists(state: Any, index: Index, lists: int, shift: int) -> None:
+def rebase_lists(state: State, shift: int) -> None:
     """Count all set numbers from a base that is ``shift`` later; numbers of expired sets become -1."""
-    for at in range(lists):
+    index = state.index
+    for at in range(state.vocabulary.tokens * state.streams):
         slot = index.slots[at]
         slot.newest = max(int64(slot.newest) - shift, -1)
         if slot.capacity > 0:

@@ -1,35 +1,18 @@
-"""The state of one engine: a record of numbers and of addresses of flat arrays.
+"""The state of one engine: its structures, each declared here and nowhere else (see ``structures.py``).
 
-Kernels get one argument, the state as an ``int64`` array. Inside, it is seen as a record with named fields, and each structure
-(``vocabulary``, ``window``, ``index``, ``stock``, ``feed``) builds its arrays from the addresses. Compared with passing the
-arrays themselves this makes a call from Python take 0.3 microseconds instead of 7, and such arrays are not reference counted.
-
-A kernel that runs out of room changes nothing, leaves the number of elements it needs in ``needed`` and returns the code of the
-array; Python grows the array and calls the kernel again, which goes on where it stopped.
+A kernel that runs out of room changes nothing, leaves the number of elements it needs in ``needed`` and returns the number of
+the array among :data:`ARRAYS`; Python grows the array and calls the kernel again, which goes on where it stopped.
 """
 
 from __future__ import annotations
 
-from typing import Any, NamedTuple
+import ctypes
+from typing import Annotated, Any, NamedTuple
 
 import numpy as np
 
-from swoop.engine.compile import array_at, int64, jit
-
-(
-    DONE,
-    GROW_RING,
-    GROW_ARENA,
-    GROW_POOL,
-    GROW_SET,
-    GROW_PENDING,
-    GROW_STOCK,
-    GROW_SPARE_PENDING,
-    GROW_SPARE,
-    GROW_FEED,
-    REBASE,
-    SHRINK,
-) = range(12)
+from swoop.engine.compile import int64, jit
+from swoop.engine.structures import arrays_of, structure, view_of
 
 EXPIRE, ENTER, FILL_SPARE, FILL_STOCK = range(4)
 """The stages of an arrival: expiry and its part of a completion; the set enters the window and its lists; its pairs enter the
@@ -63,188 +46,241 @@ CHANGE = np.dtype(
 )
 """A row of the change feed, with arrival numbers counted from the beginning of the stream."""
 
-STOCK = np.dtype(
-    [("size", "i8"), ("pending", "i8"), ("first", "i8"), ("threshold", "f8"), ("version", "i8"), ("settlings", "i8")]
-)
-"""The numbers of a stock: settled and pending pairs; the arrival number from which on it knows the pairs of older sets; the
-largest key that is too small for it; how often its settled pairs or that key have changed; and how often it was settled."""
-
 CROP = np.dtype([("version", "i8"), ("group", "i8")])
 """Of the lists at one position of sets of one size: up to which group they are cropped, by which version of the stock."""
 
-ARRAYS: dict[str, np.dtype[Any]] = {
-    # vocabulary
-    "table": np.dtype("i8"),
-    "former": np.dtype("i8"),
-    "coming": np.dtype("i8"),
-    "token_key": np.dtype("i8"),
-    "token_text": np.dtype("i8"),
-    "free_tokens": np.dtype("i4"),
-    "texts": np.dtype("u1"),
-    "free_texts": np.dtype("i8"),
-    "block_hashes": np.dtype("i8"),
-    "block_empty": np.dtype("i4"),
-    "block_others": np.dtype("i4"),
-    # window
-    "ring": RING,
-    "tally": np.dtype("i8"),
-    "side": np.dtype("i1"),
-    "arena": np.dtype("i4"),
-    # index
-    "slots": SLOT,
-    "pool": np.dtype("i4"),
-    "free_segments": np.dtype("i4"),
-    # room for sorting
-    "sort_spare": np.dtype("i8"),
-    "sort_counts": np.dtype("i8"),
-    # candidates
-    "membership": np.dtype("i8"),
-    "touched": np.dtype("i4"),
-    "list_newest": np.dtype("i4"),
-    "list_size": np.dtype("i4"),
-    "list_order": np.dtype("i8"),
-    "list_from": np.dtype("i4"),
-    # stock
-    "stock": STOCK,
-    "pairs": PAIR,
-    "ends": np.dtype("i4"),
-    "ranks": np.dtype("i4"),
-    "pending": PAIR,
-    "pending_ends": np.dtype("i8"),
-    "crops": CROP,
-    "spare": STOCK,
-    "spare_pairs": PAIR,
-    "spare_ends": np.dtype("i4"),
-    "spare_ranks": np.dtype("i4"),
-    "spare_pending": PAIR,
-    "spare_pending_ends": np.dtype("i8"),
-    "spare_crops": CROP,
-    "draft": PAIR,
-    "draft_ends": np.dtype("i4"),
-    "draft_ranks": np.dtype("i4"),
-    "moved": np.dtype("i4"),
-    # change feed
-    "feed": CHANGE,
-    # room of the baselines
-    "codes": np.dtype("i8"),
-    "heap": np.dtype("i4"),
-    "event_bound": np.dtype("f8"),
-    "event_set": np.dtype("i4"),
-    "event_position": np.dtype("i4"),
-    "heads": np.dtype("i4"),
-    "post_set": np.dtype("i4"),
-    "post_position": np.dtype("i4"),
-    "post_next": np.dtype("i4"),
-    "met": np.dtype("i8"),
-    # the batch that is being inserted
-    "batch_times": np.dtype("i8"),
-    "batch_sides": np.dtype("i1"),
-    "batch_offsets": np.dtype("i8"),
-    "batch_tokens": np.dtype("i4"),
-    "batch_keys": np.dtype("i8"),
-    "batch_texts": np.dtype("u1"),
-    "batch_ends": np.dtype("i8"),
-}
-
-NUMBERS: dict[str, str] = {
-    "k": "i8",
-    "algorithm": "i8",  # of the baselines; 0: the engine's own
-    "duration": "i8",  # of the window; 0: unbounded
-    "kind": "i8",  # of the similarity
-    "function": "i8",  # address of a user-defined similarity
-    "lowest": "f8",  # the largest key that is too small for min_similarity
-    "outlook": "i8",  # for how long a floor is to last; -1: there is no floor
-    "early": "i8",  # how long before pairs run short a completion begins
-    "horizon": "i8",  # arrival number of the first set that is valid after the outlook
-    "completing": "i8",  # whether the spare stock is being filled
-    "part": "i8",  # how many steps of a completion are done at a time, at least
-    "steps": "i8",  # of the completion that are to be done now
-    "stage": "i8",  # what the arrival is to do next
-    "entering": "i8",  # rank from which on pairs enter the top-k in place of expired ones; -1: none do
-    "streams": "i8",  # 1: self join, 2: two streams
-    "tracking": "i8",  # whether the change feed is on
-    "seed": "i8",  # of the vocabulary's hash
-    "now": "i8",  # index time
-    "base": "i8",  # arrival number that counts as 0 in the arrays
-    "next": "i8",  # arrival number of the next set, from base on
-    "oldest": "i8",  # arrival number of the oldest valid set, from base on
-    "last_number": "i8",  # at which arrival numbers are counted from a new base
-    "arena_end": "i8",
-    "pool_end": "i8",
-    "tokens": "i8",  # token numbers allotted
-    "free_token_count": "i8",
-    "entries": "i8",  # tokens in the table
-    "most_entries": "i8",
-    "unsettled": "i8",  # numbers below it are in the former table, or free
-    "texts_end": "i8",
-    "feed_end": "i8",
-    "feed_taken": "i8",  # changes that were taken from the feed so far
-    "smallest_ring": "i8",  # thresholds, see thresholds.py
-    "smallest_arena": "i8",
-    "oversize": "i8",
-    "pending_least": "i8",
-    "spare_pending_least": "i8",
-    "completions": "i8",  # how often a completion began,
-    "mistakes": "i8",  # expected too much,
-    "takeovers": "i8",  # and ended
-    "batch_at": "i8",  # the set that is next
-    "batch_first": "i8",  # the token, of all of the batch, whose number is the first in batch_tokens
-    "text_kind": "i8",
-    "needed": "i8",
-    "pre_candidates": "i8",
-    "verified": "i8",
-    "candidate_count": "i8",
-}
-
-STATE = np.dtype(
-    [*NUMBERS.items(), *((name + part, "i8") for name in ARRAYS for part in ("", "_size"))],
-)
+Bytes = Annotated[Any, np.dtype(np.uint8)]
+Int8s = Annotated[Any, np.dtype(np.int8)]
+Int32s = Annotated[Any, np.dtype(np.int32)]
+Int64s = Annotated[Any, np.dtype(np.int64)]
+Pairs = Annotated[Any, PAIR]
 
 
-class Batch(NamedTuple):
+@structure
+class Limits(ctypes.Structure):
+    """When kernels do what happens seldom: see ``thresholds.py``."""
+
+    last_number: int
+    smallest_ring: int
+    smallest_arena: int
+    oversize: int
+    part: int
+    pending_least: int
+    spare_pending_least: int
+
+
+@structure
+class Vocabulary(ctypes.Structure):
+    """Tokens and their numbers."""
+
+    seed: int  # of the hash
+    tokens: int  # token numbers allotted
+    free_token_count: int
+    entries: int  # tokens in the table
+    most_entries: int
+    unsettled: int  # numbers below it are in the former table, or free
+    former_entries: int  # tokens in the former table
+    cleared: int  # places of the coming table
+    wanted: int  # places of the coming table, at least
+    asked: int  # tokens for which there is to be room
+    oldest_then: int  # the oldest valid set when the table was new
+    texts_end: int
+    table: Int64s
+    former: Int64s
+    coming: Int64s
+    token_key: Int64s
+    token_text: Int64s  # where the text of a number is, plus one; 0: it is no text
+    free_tokens: Int32s
+    texts: Bytes
+    free_texts: Int64s
+    block_hashes: Int64s
+    block_empty: Int32s
+    block_others: Int32s
+
+
+@structure
+class Window(ctypes.Structure):
+    """The valid sets and their tokens. The tally of a set is its size; while lists are scanned, it counts the set as well."""
+
+    arena_end: int
+    ring: Annotated[Any, RING]
+    tally: Int64s
+    side: Int8s
+    arena: Int32s
+
+
+@structure
+class Index(ctypes.Structure):
+    """The lists of the tokens."""
+
+    pool_end: int
+    slots: Annotated[Any, SLOT]
+    pool: Int32s
+    free_segments: Int32s
+
+
+@structure
+class SortRoom(ctypes.Structure):
+    """Room for sorting."""
+
+    spare: Int64s
+    counts: Int64s
+
+
+@structure
+class Probe(ctypes.Structure):
+    """Room to find candidates: a bit for each token, an entry for each set of the ring, and some for each token of a set."""
+
+    membership: Int64s
+    touched: Int32s
+    list_newest: Int32s
+    list_size: Int32s
+    list_order: Int64s
+    list_from: Int32s
+
+
+@structure
+class Stock(ctypes.Structure):
+    """The stock, and the spare one."""
+
+    size: int  # settled pairs
+    pending_size: int
+    first: int  # the arrival number from which on it knows the pairs of older sets
+    threshold: float  # the largest key that is too small for it
+    version: int  # how often its settled pairs or that key have changed
+    settlings: int  # how often it was settled
+    pairs: Pairs
+    ends: Int32s
+    ranks: Int32s
+    pending: Pairs
+    pending_ends: Int64s
+    crops: Annotated[Any, CROP]
+
+
+@structure
+class Draft(ctypes.Structure):
+    """Room to settle a stock."""
+
+    pairs: Pairs
+    ends: Int32s
+    ranks: Int32s
+    moved: Int32s
+
+
+@structure
+class Floor(ctypes.Structure):
+    """The floor, and how far its completion is."""
+
+    outlook: int  # for how long a floor is to last; -1: there is no floor
+    early: int  # how long before pairs run short a completion begins
+    horizon: int  # arrival number of the first set that is valid after the outlook
+    completing: int  # whether the spare stock is being filled
+    steps: int  # of the completion that are to be done now
+    completions: int  # how often a completion began,
+    mistakes: int  # expected too much,
+    takeovers: int  # and ended
+
+
+@structure
+class Feed(ctypes.Structure):
+    """The change feed."""
+
+    end: int
+    taken: int  # changes that were taken from the feed so far
+    entering: int  # rank from which on pairs enter the top-k in place of expired ones; -1: none do
+    changes: Annotated[Any, CHANGE]
+
+
+@structure
+class Batch(ctypes.Structure):
     """The sets that are being inserted; ``sides`` is empty in a self join. ``tokens`` are numbers, from token ``first`` on."""
 
-    times: Any
-    sides: Any
-    offsets: Any
+    at: int  # the set that is next
+    first: int  # the token, of all of the batch, whose number is the first in tokens
+    text_kind: int
+    is_single: int  # whether its arrays are those for the arrival of one set
+    times: Int64s
+    sides: Int8s
+    offsets: Int64s
+    tokens: Int32s
+    keys: Int64s
+    texts: Bytes
+    ends: Int64s
+
+
+@structure
+class State(ctypes.Structure):
+    """All of an engine."""
+
+    k: int
+    duration: int  # of the window; 0: unbounded
+    kind: int  # of the similarity
+    function: int  # address of a user-defined similarity
+    lowest: float  # the largest key that is too small for min_similarity
+    streams: int  # 1: self join, 2: two streams
+    tracking: int  # whether the change feed is on
+    now: int  # index time
+    base: int  # arrival number that counts as 0 in the arrays
+    next: int  # arrival number of the next set, from base on
+    oldest: int  # arrival number of the oldest valid set, from base on
+    stage: int  # what the arrival is to do next
+    needed: int  # elements of the array that a kernel asks for
+    pre_candidates: int
+    verified: int
+    candidate_count: int
+    limits: Limits
+    vocabulary: Vocabulary
+    window: Window
+    index: Index
+    sort_room: SortRoom
+    probe: Probe
+    stock: Stock
+    spare: Stock
+    draft: Draft
+    floor: Floor
+    feed: Feed
+    batch: Batch
+
+
+state_of = view_of(State)
+"""How a kernel sees the state."""
+
+ARRAYS = arrays_of(State)
+_NUMBERS = {path: number for number, path in enumerate(ARRAYS)}
+
+DONE, REBASE, SHRINK = -1, -2, -3
+"""What a kernel returns, if it is not the number of an array that is too small."""
+
+RING_FULL = _NUMBERS["window.ring"]
+ARENA_FULL = _NUMBERS["window.arena"]
+POOL_FULL = _NUMBERS["index.pool"]
+LISTS_FULL = _NUMBERS["probe.list_newest"]
+PENDING_FULL = _NUMBERS["stock.pending"]
+STOCK_FULL = _NUMBERS["stock.pairs"]
+SPARE_PENDING_FULL = _NUMBERS["spare.pending"]
+SPARE_FULL = _NUMBERS["spare.pairs"]
+FEED_FULL = _NUMBERS["feed.changes"]
+
+
+class Arrival(NamedTuple):
+    """A set of the batch. Its tokens are at ``first`` and behind."""
+
+    time: int
+    side: int
     tokens: Any
     first: int
+    size: int
 
 
 @jit
-def batch_of(state: Any) -> Batch:
-    return Batch(
-        array_at(state.batch_times, state.batch_times_size, np.int64),
-        array_at(state.batch_sides, state.batch_sides_size, np.int8),
-        array_at(state.batch_offsets, state.batch_offsets_size, np.int64),
-        array_at(state.batch_tokens, state.batch_tokens_size, np.int32),
-        state.batch_first,
-    )
+def is_ready(batch: Batch) -> bool:
+    """Whether there is a next set, all of whose tokens have numbers."""
+    return bool(batch.at < batch.offsets.size - 1 and batch.offsets[batch.at + 1] - batch.first <= batch.tokens.size)
 
 
 @jit
-def is_ready(batch: Batch, i: int) -> bool:
-    """Whether there is an i-th set, all of whose tokens have numbers."""
-    return i < batch.offsets.size - 1 and batch.offsets[i + 1] - batch.first <= batch.tokens.size
-
-
-@jit
-def side_of(batch: Batch, i: int) -> int:
-    return int64(batch.sides[i]) if batch.sides.size > 0 else 0
-
-
-@jit
-def first_of(batch: Batch, i: int) -> int:
-    """Where the numbers of the i-th set's tokens are."""
-    return int64(batch.offsets[i] - batch.first)
-
-
-@jit
-def length_of(batch: Batch, i: int) -> int:
-    return int64(batch.offsets[i + 1] - batch.offsets[i])
-
-
-@jit
-def state_of(memory: Any) -> Any:
-    """The state as a record with named fields."""
-    return array_at(memory.ctypes.data, 1, STATE)[0]
+def next_arrival(batch: Batch) -> Arrival:
+    i = batch.at
+    side = int64(batch.sides[i]) if batch.sides.size > 0 else 0
+    start = batch.offsets[i]
+    return Arrival(batch.times[i], side, batch.tokens, start - batch.first, batch.offsets[i + 1] - start)

@@ -10,9 +10,10 @@ quotients (exact while the product of the sizes stays below 2**53). All others h
 from __future__ import annotations
 
 import math
-from typing import Any, NamedTuple
+from typing import NamedTuple
 
 from swoop.engine.compile import call_similarity, int64, jit, uint64
+from swoop.engine.layout import State
 from swoop.similarity import COSINE, DICE, HAMMING, JACCARD, OVERLAP
 
 MAX_SET_SIZE = 2**25 - 1
@@ -22,7 +23,7 @@ _SPLIT = 134217729.0  # 2**27 + 1: splits a double into two halves of 26 bits (D
 
 
 @jit
-def key(state: Any, l: int, m: int, o: int) -> float:
+def key(state: State, l: int, m: int, o: int) -> float:
     """Ranking key of two sets of sizes l and m that share o tokens."""
     kind = state.kind
     if kind == JACCARD:
@@ -39,7 +40,7 @@ def key(state: Any, l: int, m: int, o: int) -> float:
 
 
 @jit
-def remainder(state: Any, l: int, m: int, o: int, quotient: float) -> float:
+def remainder(state: State, l: int, m: int, o: int, quotient: float) -> float:
     """What the key leaves out: ``o*o/(l*m) - quotient``, for cosine; else 0."""
     if state.kind != COSINE:
         return 0.0
@@ -58,7 +59,7 @@ def remainder(state: Any, l: int, m: int, o: int, quotient: float) -> float:
 
 
 @jit
-def above(state: Any, l: int, m: int, o: int, bound: float, bound_remainder: float) -> bool:
+def above(state: State, l: int, m: int, o: int, bound: float, bound_remainder: float) -> bool:
     """Whether the pair ranks strictly above the bound."""
     value = key(state, l, m, o)
     if value != bound:
@@ -67,13 +68,13 @@ def above(state: Any, l: int, m: int, o: int, bound: float, bound_remainder: flo
 
 
 @jit
-def upper_bound(state: Any, l: int, position: int) -> float:
+def upper_bound(state: State, l: int, position: int) -> float:
     """ub(l, position): no set that is absent from ``position`` lists of a set of size l ranks above it (Theorem 1)."""
     return key(state, l, l - position, l - position)
 
 
 @jit
-def reaches_only(state: Any, l: int, m: int, o: int, position: int) -> bool:
+def reaches_only(state: State, l: int, m: int, o: int, position: int) -> bool:
     """Whether the pair ranks no higher than ub(l, position). In integers: this is asked of every set that a list holds."""
     kind = state.kind
     rest = l - position
@@ -101,7 +102,7 @@ ANY_SIZE = Sizes(0, MAX_SET_SIZE)
 
 
 @jit
-def sizes_reaching(state: Any, l: int, most: int, bound: float) -> Sizes:
+def sizes_reaching(state: State, l: int, most: int, bound: float) -> Sizes:
     """No set of another size that shares at most ``most`` tokens with a set of size l reaches the bound.
 
     The least is that of a subset. The largest is rounded up to the next integer, so it does not matter how floats round.
@@ -131,7 +132,7 @@ def is_among(sizes: Sizes, size: int) -> bool:
 
 
 @jit
-def min_overlap(state: Any, l: int, m: int, most: int, bound: float, bound_remainder: float) -> int:
+def min_overlap(state: State, l: int, m: int, most: int, bound: float, bound_remainder: float) -> int:
     """The smallest overlap that ranks above the bound, given that ``most`` does.
 
     The formula gives the neighbourhood, exact comparison of keys the border.
@@ -160,7 +161,7 @@ def min_overlap(state: Any, l: int, m: int, most: int, bound: float, bound_remai
 
 
 @jit
-def _search_min_overlap(state: Any, l: int, m: int, most: int, bound: float, bound_remainder: float) -> int:
+def _search_min_overlap(state: State, l: int, m: int, most: int, bound: float, bound_remainder: float) -> int:
     low = 1
     while low < most:
         middle = (low + most) >> 1

@@ -2,27 +2,13 @@
 
 from __future__ import annotations
 
-from typing import Any, NamedTuple
+from typing import Any
 
-import numpy as np
-
-from swoop.engine.compile import array_at, int64, jit, pick, uint64
+from swoop.engine.compile import int64, jit, pick
+from swoop.engine.layout import SortRoom
 
 _FEW = 32
 _DIGITS = 256
-
-
-class SortRoom(NamedTuple):
-    spare: Any
-    counts: Any
-
-
-@jit
-def sort_room_of(state: Any) -> SortRoom:
-    return SortRoom(
-        array_at(state.sort_spare, state.sort_spare_size, np.int64),
-        array_at(state.sort_counts, state.sort_counts_size, np.int64),
-    )
 
 
 @jit
@@ -30,12 +16,12 @@ def sort(values: Any, first: int, size: int, lowest_bit: int, room: SortRoom) ->
     """Sort ``values[first:first + size]``, which are not negative, ascending by their bits from ``lowest_bit`` on."""
     if size <= _FEW:
         for a in range(first + 1, first + size):
-            value = values[uint64(a)]
+            value = values[a]
             b = a
-            while b > first and values[uint64(b - 1)] > value:
-                values[uint64(b)] = values[uint64(b - 1)]
+            while b > first and values[b - 1] > value:
+                values[b] = values[b - 1]
                 b -= 1
-            values[uint64(b)] = value
+            values[b] = value
         return
     largest = int64(0)
     for p in range(first, first + size):
@@ -49,13 +35,13 @@ def sort(values: Any, first: int, size: int, lowest_bit: int, room: SortRoom) ->
 @jit
 def bring_smallest(values: Any, at: int, size: int) -> None:
     """Bring the smallest of ``values[at:size]`` to ``at``: where only the first few are needed, less work than sorting."""
-    least, place = values[uint64(at)], at
+    least, place = values[at], at
     for p in range(at + 1, size):
-        value = values[uint64(p)]
+        value = values[p]
         place = pick(value < least, p, place)
         least = min(value, least)
-    values[uint64(place)] = values[uint64(at)]
-    values[uint64(at)] = least
+    values[place] = values[at]
+    values[at] = least
 
 
 @jit
@@ -65,7 +51,7 @@ def _sort_by_digit(values: Any, first: int, size: int, shift: int, room: SortRoo
     for p in range(size):
         value = int64(values[first + p])
         room.spare[p] = value
-        room.counts[uint64((value >> shift) & 255)] += 1
+        room.counts[(value >> shift) & 255] += 1
     end = 0
     for digit in range(_DIGITS):
         count = room.counts[digit]
@@ -73,6 +59,6 @@ def _sort_by_digit(values: Any, first: int, size: int, shift: int, room: SortRoo
         end += count
     for p in range(size):
         value = room.spare[p]
-        digit = uint64((value >> shift) & 255)
-        values[uint64(first + room.counts[digit])] = value
+        digit = (value >> shift) & 255
+        values[first + room.counts[digit]] = value
         room.counts[digit] += 1

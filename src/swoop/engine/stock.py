@@ -13,69 +13,13 @@ because pairs that have come since can only raise them, and they stay aligned, b
 
 from __future__ import annotations
 
-from typing import Any, NamedTuple
+from typing import Any
 
-import numpy as np
-
-from swoop.engine.compile import apart, array_at, int64, jit, pick, uint64
-from swoop.engine.layout import CROP, PAIR, STOCK
-from swoop.engine.sorting import SortRoom, sort, sort_room_of
+from swoop.engine.compile import apart, int64, jit, pick
+from swoop.engine.layout import State, Stock
+from swoop.engine.sorting import sort
 
 _LOW = (1 << 32) - 1
-
-
-class Stock(NamedTuple):
-    """``draft...`` and ``moved`` are room to work in."""
-
-    numbers: Any
-    pairs: Any
-    ends: Any
-    ranks: Any
-    pending: Any
-    pending_ends: Any
-    crops: Any
-    draft: Any
-    draft_ends: Any
-    draft_ranks: Any
-    moved: Any
-    room: SortRoom
-
-
-@jit
-def stock_of(state: Any) -> Stock:
-    return Stock(
-        array_at(state.stock, state.stock_size, STOCK),
-        array_at(state.pairs, state.pairs_size, PAIR),
-        array_at(state.ends, state.ends_size, np.int32),
-        array_at(state.ranks, state.ranks_size, np.int32),
-        array_at(state.pending, state.pending_size, PAIR),
-        array_at(state.pending_ends, state.pending_ends_size, np.int64),
-        array_at(state.crops, state.crops_size, CROP),
-        array_at(state.draft, state.draft_size, PAIR),
-        array_at(state.draft_ends, state.draft_ends_size, np.int32),
-        array_at(state.draft_ranks, state.draft_ranks_size, np.int32),
-        array_at(state.moved, state.moved_size, np.int32),
-        sort_room_of(state),
-    )
-
-
-@jit
-def spare_of(state: Any) -> Stock:
-    """The spare stock. It shares the room to work in."""
-    return Stock(
-        array_at(state.spare, state.spare_size, STOCK),
-        array_at(state.spare_pairs, state.spare_pairs_size, PAIR),
-        array_at(state.spare_ends, state.spare_ends_size, np.int32),
-        array_at(state.spare_ranks, state.spare_ranks_size, np.int32),
-        array_at(state.spare_pending, state.spare_pending_size, PAIR),
-        array_at(state.spare_pending_ends, state.spare_pending_ends_size, np.int64),
-        array_at(state.spare_crops, state.spare_crops_size, CROP),
-        array_at(state.draft, state.draft_size, PAIR),
-        array_at(state.draft_ends, state.draft_ends_size, np.int32),
-        array_at(state.draft_ranks, state.draft_ranks_size, np.int32),
-        array_at(state.moved, state.moved_size, np.int32),
-        sort_room_of(state),
-    )
 
 
 @jit
@@ -95,23 +39,23 @@ def precedes(a: Any, b: Any) -> bool:
 @jit
 def ending_before(stock: Stock, group: int) -> int:
     """How many pairs end before those whose older set is of the given group. O(log |S|)."""
-    size = stock.numbers[0].size
+    size = stock.size
     low = 0
     while size > 1:
         half = size >> 1
-        low = pick(stock.ends[uint64(low + half - 1)] < group, low + half, low)
+        low = pick(stock.ends[low + half - 1] < group, low + half, low)
         size -= half
-    return low + (1 if size == 1 and stock.ends[uint64(low)] < group else 0)
+    return low + (1 if size == 1 and stock.ends[low] < group else 0)
 
 
 @jit
 def at_least(stock: Stock, key: float, remainder: float) -> int:
     """How many pairs rank at least as high as the given key. O(log |S|)."""
-    size = stock.numbers[0].size
+    size = stock.size
     low = 0
     while size > 1:
         half = size >> 1
-        low = pick(stock.pairs[uint64(low + half - 1)].key >= key, low + half, low)
+        low = pick(stock.pairs[low + half - 1].key >= key, low + half, low)
         size -= half
     if size == 1 and stock.pairs[low].key >= key:
         low += 1
@@ -158,41 +102,40 @@ def sort_pairs(pairs: Any, count: int) -> None:
 @jit
 def drop_ended(stock: Stock, oldest: int) -> None:
     """Drop the pending pairs that end before group ``oldest``."""
-    numbers = stock.numbers[0]
     kept = 0
-    for q in range(numbers.pending):
+    for q in range(stock.pending_size):
         copy_pair(stock.pending[kept], stock.pending[q])
         kept += 1 if stock.pending[q].group >= oldest else 0
-    numbers.pending = kept
+    stock.pending_size = kept
 
 
 @jit
-def draft_s(stock: Stock, oldest: int) -> int:
-    """Merge S with the pending pairs, without those that end before group ``oldest``. Returns the size of the draft.
+def draft_s(state: State, stock: Stock) -> int:
+    """Merge S with the pending pairs, without those that have ended. Returns the size of the draft.
 
     ``moved`` tells where the pairs of S have come to, and ``pending_ends`` becomes the pending part of E, as yet unsorted.
     """
+    draft, oldest = state.draft, state.oldest
     drop_ended(stock, oldest)
-    numbers = stock.numbers[0]
-    size, pending = numbers.size, numbers.pending
+    size, pending = stock.size, stock.pending_size
     sort_pairs(stock.pending, pending)
     at = 0
     q = 0
     for rank in range(size):
         pair = stock.pairs[rank]
         if pair.group < oldest:
-            stock.moved[rank] = -1
+            draft.moved[rank] = -1
             continue
         while q < pending and precedes(stock.pending[q], pair):
-            copy_pair(stock.draft[at], stock.pending[q])
+            copy_pair(draft.pairs[at], stock.pending[q])
             stock.pending_ends[q] = (int64(stock.pending[q].group) << 32) | (_LOW - at)
             q += 1
             at += 1
-        copy_pair(stock.draft[at], pair)
-        stock.moved[rank] = at
+        copy_pair(draft.pairs[at], pair)
+        draft.moved[rank] = at
         at += 1
     while q < pending:
-        copy_pair(stock.draft[at], stock.pending[q])
+        copy_pair(draft.pairs[at], stock.pending[q])
         stock.pending_ends[q] = (int64(stock.pending[q].group) << 32) | (_LOW - at)
         q += 1
         at += 1
@@ -200,52 +143,53 @@ def draft_s(stock: Stock, oldest: int) -> int:
 
 
 @jit
-def draft_e(stock: Stock, oldest: int) -> None:
+def draft_e(state: State, stock: Stock) -> None:
     """Merge E likewise, for the draft of S."""
-    numbers = stock.numbers[0]
-    size, pending = numbers.size, numbers.pending
-    sort(stock.pending_ends, 0, pending, 0, stock.room)
+    draft = state.draft
+    size, pending = stock.size, stock.pending_size
+    sort(stock.pending_ends, 0, pending, 0, state.sort_room)
     at = 0
     q = 0
-    e = ending_before(stock, oldest)
+    e = ending_before(stock, state.oldest)
     while e < size or q < pending:
         if e < size:
-            rank = int64(stock.moved[stock.ranks[e]])
+            rank = int64(draft.moved[stock.ranks[e]])
             end = int64(stock.ends[e])
             code = (end << 32) | (_LOW - rank)
             while q < pending and stock.pending_ends[q] < code:
-                stock.draft_ends[at] = stock.pending_ends[q] >> 32
-                stock.draft_ranks[at] = _LOW - (stock.pending_ends[q] & _LOW)
+                draft.ends[at] = stock.pending_ends[q] >> 32
+                draft.ranks[at] = _LOW - (stock.pending_ends[q] & _LOW)
                 q += 1
                 at += 1
-            stock.draft_ends[at] = end
-            stock.draft_ranks[at] = rank
+            draft.ends[at] = end
+            draft.ranks[at] = rank
             e += 1
         else:
-            stock.draft_ends[at] = stock.pending_ends[q] >> 32
-            stock.draft_ranks[at] = _LOW - (stock.pending_ends[q] & _LOW)
+            draft.ends[at] = stock.pending_ends[q] >> 32
+            draft.ranks[at] = _LOW - (stock.pending_ends[q] & _LOW)
             q += 1
         at += 1
 
 
 @jit
-def strike_out(stock: Stock, k: int, size: int) -> int:
+def strike_out(state: State, size: int) -> int:
     """Walk along the alignment of the draft and strike out the irrelevant pairs (Algorithm 2). Returns how many.
 
     ``E[e]`` is irrelevant if its rank in S is above ``e + k - 1``, not counting those struck out.
     """
+    draft = state.draft
     struck = 0
     passed = 0
-    e, s = 0, k - 1
+    e, s = 0, state.k - 1
     while s < size:
-        rank = int64(stock.draft_ranks[e])
+        rank = int64(draft.ranks[e])
         if rank > s:
-            stock.draft[rank].overlap = 0
-            stock.draft_ranks[e] = -1
+            draft.pairs[rank].overlap = 0
+            draft.ranks[e] = -1
             struck += 1
         else:
             s += 1
-            while passed < struck and s < size and stock.draft[s].overlap == 0:
+            while passed < struck and s < size and draft.pairs[s].overlap == 0:
                 s += 1
                 passed += 1
         e += 1
@@ -253,43 +197,43 @@ def strike_out(stock: Stock, k: int, size: int) -> int:
 
 
 @jit
-def adopt_draft(stock: Stock, size: int, struck: int) -> None:
+def adopt_draft(state: State, stock: Stock, size: int, struck: int) -> None:
     """Make the draft, without what is struck out, the stock."""
-    numbers = stock.numbers[0]
+    draft = state.draft
     at = 0
     for rank in range(size):
-        pair = stock.draft[rank]
+        pair = draft.pairs[rank]
         copy_pair(stock.pairs[at], pair)
-        stock.moved[rank] = at
+        draft.moved[rank] = at
         at += 1 if pair.overlap > 0 else 0
     at = 0
     for e in range(size):
-        rank = int64(stock.draft_ranks[e])
-        stock.ends[at] = stock.draft_ends[e]
-        stock.ranks[at] = stock.moved[max(rank, 0)]
+        rank = int64(draft.ranks[e])
+        stock.ends[at] = draft.ends[e]
+        stock.ranks[at] = draft.moved[max(rank, 0)]
         at += 1 if rank >= 0 else 0
-    numbers.size = size - struck
-    numbers.pending = 0
-    numbers.version += 1
-    numbers.settlings += 1
+    stock.size = size - struck
+    stock.pending_size = 0
+    stock.version += 1
+    stock.settlings += 1
 
 
 @apart
-def settle(stock: Stock, k: int, oldest: int) -> None:
-    """Insert the pending pairs, remove what they render irrelevant and what ends before group ``oldest`` (Algorithm 3).
+def settle(state: State, stock: Stock) -> None:
+    """Insert the pending pairs, remove what they render irrelevant and what has ended (Algorithm 3).
 
     O(|S| + n log n) for n pending pairs.
     """
-    size = draft_s(stock, oldest)
-    draft_e(stock, oldest)
-    adopt_draft(stock, size, strike_out(stock, k, size))
+    size = draft_s(state, stock)
+    draft_e(state, stock)
+    adopt_draft(state, stock, size, strike_out(state, size))
 
 
 @jit
 def rebase_pairs(stock: Stock, shift: int) -> None:
     """Count all set numbers of a settled stock from a base that is ``shift`` later."""
-    stock.numbers[0].version += 1
-    for at in range(stock.numbers[0].size):
+    stock.version += 1
+    for at in range(stock.size):
         pair = stock.pairs[at]
         pair.newer -= shift
         pair.older -= shift

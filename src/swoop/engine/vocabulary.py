@@ -13,12 +13,11 @@ token with a number has been put into the index: the index then knows the newest
 
 from __future__ import annotations
 
-from typing import Any, NamedTuple
+from typing import Any
 
-import numpy as np
-
-from swoop.engine.compile import array_at, int64, jit, kernel, prefetch, uint64
-from swoop.engine.layout import SLOT, state_of
+from swoop.engine.compile import int64, jit, kernel, prefetch, uint64
+from swoop.engine.layout import Vocabulary, state_of
+from swoop.engine.structures import as_words
 
 HEADER = 5  # bytes before a text: four of its length, one of its kind
 SIZES_OF_TEXTS = 64  # of the room for a text: 8, 16, ... 256 bytes, then powers of two
@@ -27,33 +26,6 @@ _AHEAD, _NEAR = 48, 20  # tokens between a prefetch and its use: of a table's en
 _LOW = (1 << 32) - 1
 _WIDE = 1 << 31
 NUMBER = _WIDE - 1  # the bits of an entry that are a number plus one; the others are the tag
-
-
-class Vocabulary(NamedTuple):
-    """``token_text`` tells where the text of a number is, plus one (0: it is no text). ``words``: the texts, 8 bytes each."""
-
-    table: Any
-    former: Any
-    token_key: Any
-    token_text: Any
-    free_tokens: Any
-    texts: Any
-    words: Any
-    free_texts: Any
-
-
-@jit
-def vocabulary_of(state: Any) -> Vocabulary:
-    return Vocabulary(
-        array_at(state.table, state.table_size, np.int64),
-        array_at(state.former, state.former_size, np.int64),
-        array_at(state.token_key, state.token_key_size, np.int64),
-        array_at(state.token_text, state.token_text_size, np.int64),
-        array_at(state.free_tokens, state.free_tokens_size, np.int32),
-        array_at(state.texts, state.texts_size, np.uint8),
-        array_at(state.texts, state.texts_size >> 3, np.int64),
-        array_at(state.free_texts, state.free_texts_size, np.int64),
-    )
 
 
 @jit
@@ -84,31 +56,31 @@ def hash_text(texts: Any, start: int, end: int, kind: int, seed: int) -> int:
 
 
 @jit
-def has_room(state: Any, tokens: int) -> bool:
+def has_room(vocabulary: Vocabulary, tokens: int) -> bool:
     """Whether so many more tokens can be entered into the table and given numbers."""
-    free = state.free_token_count + state.token_key_size - state.tokens
-    return state.entries + tokens <= state.most_entries and tokens <= free
+    free = vocabulary.free_token_count + vocabulary.token_key.size - vocabulary.tokens
+    return bool(vocabulary.entries + tokens <= vocabulary.most_entries and tokens <= free)
 
 
 @jit
-def new_number(state: Any, vocabulary: Vocabulary) -> int:
-    if state.free_token_count > 0:
-        state.free_token_count -= 1
-        return int64(vocabulary.free_tokens[state.free_token_count])
-    state.tokens += 1
-    return state.tokens - 1
+def new_number(vocabulary: Vocabulary) -> int:
+    if vocabulary.free_token_count > 0:
+        vocabulary.free_token_count -= 1
+        return int64(vocabulary.free_tokens[vocabulary.free_token_count])
+    vocabulary.tokens += 1
+    return vocabulary.tokens - 1
 
 
 @jit
 def is_text(vocabulary: Vocabulary, number: int) -> bool:
     """Whether a number is that of a text."""
-    return vocabulary.token_text.size > 0 and vocabulary.token_text[uint64(number)] > 0
+    return vocabulary.token_text.size > 0 and vocabulary.token_text[number] > 0
 
 
 @jit
-def free_number(state: Any, vocabulary: Vocabulary, number: int) -> None:
-    vocabulary.free_tokens[state.free_token_count] = number
-    state.free_token_count += 1
+def free_number(vocabulary: Vocabulary, number: int) -> None:
+    vocabulary.free_tokens[vocabulary.free_token_count] = number
+    vocabulary.free_token_count += 1
     if is_text(vocabulary, number):
         free_text(vocabulary, vocabulary.token_text[number] - 1)
         vocabulary.token_text[number] = 0
@@ -117,17 +89,17 @@ def free_number(state: Any, vocabulary: Vocabulary, number: int) -> None:
 @jit
 def next_like(table: Any, hashed: int, limit: int, at: int) -> int:
     """The first place from ``at`` on with this tag and a number below a limit, or that is empty."""
-    mask = int64(table.size - 1)
+    mask = table.size - 1
     tag = hashed & ~NUMBER
     at &= mask
-    while table[uint64(at)] != 0 and uint64((table[uint64(at)] ^ tag) - 1) >= uint64(limit):
+    while table[at] != 0 and uint64((table[at] ^ tag) - 1) >= uint64(limit):
         at = (at + 1) & mask
     return at
 
 
 @jit
 def number_at(table: Any, at: int) -> int:
-    return (table[uint64(at)] & NUMBER) - 1
+    return (table[at] & NUMBER) - 1
 
 
 @jit
@@ -136,9 +108,9 @@ def place_of_integer(table: Any, vocabulary: Vocabulary, hashed: int, token: int
     at = next_like(table, hashed, limit, hashed)
     if hashed & _WIDE == 0:
         return at
-    while table[uint64(at)] != 0:
+    while table[at] != 0:
         number = number_at(table, at)
-        if vocabulary.token_key[uint64(number)] == token and not is_text(vocabulary, number):
+        if vocabulary.token_key[number] == token and not is_text(vocabulary, number):
             return at
         at = next_like(table, hashed, limit, at + 1)
     return at
@@ -150,8 +122,8 @@ def place_of_text(
 ) -> int:
     """The same of a text."""
     at = next_like(table, hashed, limit, hashed)
-    while table[uint64(at)] != 0:
-        number = uint64(number_at(table, at))
+    while table[at] != 0:
+        number = number_at(table, at)
         stored = vocabulary.token_text[number] - 1
         is_like = stored >= 0 and vocabulary.token_key[number] == hashed
         if is_like and same_text(vocabulary.texts, stored, given, start, end, kind):
@@ -161,22 +133,22 @@ def place_of_text(
 
 
 @jit
-def number_of_integer(state: Any, vocabulary: Vocabulary, hashed: int, token: int) -> int:
+def number_of_integer(vocabulary: Vocabulary, hashed: int, token: int) -> int:
     """The number of an integer, a new one if it has none. There must be room for that."""
     table, former = vocabulary.table, vocabulary.former
     place = place_of_integer(table, vocabulary, hashed, token, NUMBER)
     found = number_at(table, place)
     if found < 0 and former.size > 0:
-        found = number_at(former, place_of_integer(former, vocabulary, hashed, token, state.unsettled))
-    return found if found >= 0 else enter_integer(state, vocabulary, place, hashed, token)
+        found = number_at(former, place_of_integer(former, vocabulary, hashed, token, vocabulary.unsettled))
+    return found if found >= 0 else enter_integer(vocabulary, place, hashed, token)
 
 
 @jit
-def enter_integer(state: Any, vocabulary: Vocabulary, place: int, hashed: int, token: int) -> int:
+def enter_integer(vocabulary: Vocabulary, place: int, hashed: int, token: int) -> int:
     """Give a new integer a number."""
-    number = new_number(state, vocabulary)
-    vocabulary.token_key[uint64(number)] = token
-    enter(state, vocabulary.table, place, hashed, number)
+    number = new_number(vocabulary)
+    vocabulary.token_key[number] = token
+    enter(vocabulary, place, hashed, number)
     return number
 
 
@@ -184,85 +156,83 @@ def enter_integer(state: Any, vocabulary: Vocabulary, place: int, hashed: int, t
 def intern_integers(memory: Any) -> int:
     """Turn ``batch_keys`` into token numbers in ``batch_tokens``, as far as there is room for new ones. Returns how many."""
     state = state_of(memory)
-    vocabulary = vocabulary_of(state)
-    keys = array_at(state.batch_keys, state.batch_keys_size, np.int64)
-    numbers = array_at(state.batch_tokens, state.batch_tokens_size, np.int32)
-    if keys.size > 0 and hash_integer(keys[0], state.seed) & _WIDE:  # then most are
-        return intern_one_by_one(state, vocabulary, keys, numbers)
-    return intern_in_blocks(state, vocabulary, keys, numbers)
+    vocabulary = state.vocabulary
+    keys, numbers = state.batch.keys, state.batch.tokens
+    if keys.size > 0 and hash_integer(keys[0], vocabulary.seed) & _WIDE:  # then most are
+        return intern_one_by_one(vocabulary, keys, numbers)
+    return intern_in_blocks(vocabulary, keys, numbers)
 
 
 @jit
-def intern_one_by_one(state: Any, vocabulary: Vocabulary, keys: Any, numbers: Any) -> int:
+def intern_one_by_one(vocabulary: Vocabulary, keys: Any, numbers: Any) -> int:
     table = vocabulary.table
-    mask = int64(table.size - 1)
-    seed = state.seed
-    last = int64(keys.size) - 1
+    mask = table.size - 1
+    seed = vocabulary.seed
+    last = keys.size - 1
     for p in range(keys.size):
-        prefetch(table, hash_integer(keys[uint64(min(p + _AHEAD, last))], seed) & mask)
-        near = hash_integer(keys[uint64(min(p + _NEAR, last))], seed)
+        prefetch(table, hash_integer(keys[min(p + _AHEAD, last)], seed) & mask)
+        near = hash_integer(keys[min(p + _NEAR, last)], seed)
         prefetch(vocabulary.token_key, number_at(table, near & mask))
-        if not has_room(state, 1):
+        if not has_room(vocabulary, 1):
             return p
-        token = keys[uint64(p)]
-        numbers[uint64(p)] = number_of_integer(state, vocabulary, hash_integer(token, seed), token)
+        token = keys[p]
+        numbers[p] = number_of_integer(vocabulary, hash_integer(token, seed), token)
     return int64(keys.size)
 
 
 @jit
 def kept_hash(hashes: Any, p: int) -> int:
-    return int64(hashes[uint64(p & int64(hashes.size - 1))])
+    return int64(hashes[p & (hashes.size - 1)])
 
 
 @jit
-def hash_ahead(state: Any, table: Any, hashes: Any, keys: Any, p: int) -> None:
+def hash_ahead(vocabulary: Vocabulary, keys: Any, p: int) -> None:
     """Keep the hash of the token at position p, and ask for its first place."""
-    hashed = hash_integer(keys[uint64(p)], state.seed)
-    hashes[uint64(p & int64(hashes.size - 1))] = hashed
-    prefetch(table, hashed & int64(table.size - 1))
+    table, hashes = vocabulary.table, vocabulary.block_hashes
+    hashed = hash_integer(keys[p], vocabulary.seed)
+    hashes[p & (hashes.size - 1)] = hashed
+    prefetch(table, hashed & (table.size - 1))
 
 
 @jit
-def intern_in_blocks(state: Any, vocabulary: Vocabulary, keys: Any, numbers: Any) -> int:
+def intern_in_blocks(vocabulary: Vocabulary, keys: Any, numbers: Any) -> int:
     """Some tokens at a time: first all are looked for in the first place, which takes no branch that cannot be predicted. Then
     those whose first place was empty are entered there, and those that found another token there are looked for elsewhere.
     """
     table = vocabulary.table
-    mask = int64(table.size - 1)
-    hashes = array_at(state.block_hashes, state.block_hashes_size, np.int64)
-    empty = array_at(state.block_empty, state.block_empty_size, np.int32)
-    others = array_at(state.block_others, state.block_others_size, np.int32)
-    block, last = int64(empty.size), int64(keys.size) - 1
-    for p in range(min(_AHEAD, int64(keys.size))):
-        hash_ahead(state, table, hashes, keys, p)
+    mask = table.size - 1
+    hashes, empty, others = vocabulary.block_hashes, vocabulary.block_empty, vocabulary.block_others
+    block, last = empty.size, keys.size - 1
+    for p in range(min(_AHEAD, keys.size)):
+        hash_ahead(vocabulary, keys, p)
     for start in range(0, keys.size, block):
-        end = min(start + block, int64(keys.size))
-        if not has_room(state, end - start):
+        end = min(start + block, keys.size)
+        if not has_room(vocabulary, end - start):
             return start
         empty_count = other_count = 0
         for p in range(start, end):
-            hash_ahead(state, table, hashes, keys, min(p + _AHEAD, last))
+            hash_ahead(vocabulary, keys, min(p + _AHEAD, last))
             hashed = kept_hash(hashes, p)
-            entry = table[uint64(hashed & mask)]
+            entry = table[hashed & mask]
             number = (entry ^ (hashed & ~NUMBER)) - 1
-            numbers[uint64(p)] = number
-            empty[uint64(empty_count)] = p
-            others[uint64(other_count)] = p
+            numbers[p] = number
+            empty[empty_count] = p
+            others[other_count] = p
             is_empty = 1 if entry == 0 else 0
             is_found = uint64(number | (hashed & _WIDE)) < uint64(NUMBER)
             empty_count += is_empty
             other_count += (0 if is_found else 1) - is_empty
         for e in range(empty_count):
-            p = int64(empty[uint64(e)])
-            hashed, token = kept_hash(hashes, p), keys[uint64(p)]
+            p = int64(empty[e])
+            hashed, token = kept_hash(hashes, p), keys[p]
             place = hashed & mask
-            if table[uint64(place)] == 0 and vocabulary.former.size == 0:
-                numbers[uint64(p)] = enter_integer(state, vocabulary, place, hashed, token)
+            if table[place] == 0 and vocabulary.former.size == 0:
+                numbers[p] = enter_integer(vocabulary, place, hashed, token)
             else:
-                numbers[uint64(p)] = number_of_integer(state, vocabulary, hashed, token)
+                numbers[p] = number_of_integer(vocabulary, hashed, token)
         for o in range(other_count):
-            p = int64(others[uint64(o)])
-            numbers[uint64(p)] = number_of_integer(state, vocabulary, kept_hash(hashes, p), keys[uint64(p)])
+            p = int64(others[o])
+            numbers[p] = number_of_integer(vocabulary, kept_hash(hashes, p), keys[p])
     return int64(keys.size)
 
 
@@ -270,36 +240,34 @@ def intern_in_blocks(state: Any, vocabulary: Vocabulary, keys: Any, numbers: Any
 def intern_texts(memory: Any) -> int:
     """Turn the texts of ``batch_texts`` (they end at ``batch_ends``) into token numbers likewise."""
     state = state_of(memory)
-    vocabulary = vocabulary_of(state)
-    given = array_at(state.batch_texts, state.batch_texts_size, np.uint8)
-    ends = array_at(state.batch_ends, state.batch_ends_size, np.int64)
-    numbers = array_at(state.batch_tokens, state.batch_tokens_size, np.int32)
+    vocabulary = state.vocabulary
+    given, ends, numbers = state.batch.texts, state.batch.ends, state.batch.tokens
     table, former = vocabulary.table, vocabulary.former
-    kind = state.text_kind
+    kind = state.batch.text_kind
     for p in range(ends.size - 1):
         start, end = ends[p], ends[p + 1]
-        hashed = hash_text(given, start, end, kind, state.seed)
+        hashed = hash_text(given, start, end, kind, vocabulary.seed)
         place = place_of_text(table, vocabulary, hashed, given, start, end, kind, NUMBER)
         found = number_at(table, place)
         if found < 0:
             if former.size > 0:
-                place_then = place_of_text(former, vocabulary, hashed, given, start, end, kind, state.unsettled)
+                place_then = place_of_text(former, vocabulary, hashed, given, start, end, kind, vocabulary.unsettled)
                 found = number_at(former, place_then)
             if found < 0:
-                if not has_room(state, 1) or state.texts_end + room_of(end - start) > state.texts_size:
+                if not has_room(vocabulary, 1) or vocabulary.texts_end + room_of(end - start) > vocabulary.texts.size:
                     return p
-                found = new_number(state, vocabulary)
+                found = new_number(vocabulary)
                 vocabulary.token_key[found] = hashed
-                vocabulary.token_text[found] = store_text(state, vocabulary, given, start, end, kind) + 1
-                enter(state, table, place, hashed, found)
+                vocabulary.token_text[found] = store_text(vocabulary, given, start, end, kind) + 1
+                enter(vocabulary, place, hashed, found)
         numbers[p] = found
     return int64(ends.size - 1)
 
 
 @jit
-def enter(state: Any, table: Any, place: int, hashed: int, number: int) -> None:
-    table[uint64(place)] = (hashed & ~NUMBER) | (number + 1)
-    state.entries += 1
+def enter(vocabulary: Vocabulary, place: int, hashed: int, number: int) -> None:
+    vocabulary.table[place] = (hashed & ~NUMBER) | (number + 1)
+    vocabulary.entries += 1
 
 
 @jit
@@ -322,16 +290,16 @@ def room_of(size: int) -> int:
 
 
 @jit
-def store_text(state: Any, vocabulary: Vocabulary, given: Any, start: int, end: int, kind: int) -> int:
+def store_text(vocabulary: Vocabulary, given: Any, start: int, end: int, kind: int) -> int:
     """Store a text where one of about the same size was, or behind all others. Returns where."""
     size = end - start
-    free = vocabulary.free_texts[size_of_room(size) : size_of_room(size) + 1]
-    at = free[0] - 1
+    free = size_of_room(size)
+    at = vocabulary.free_texts[free] - 1
     if at >= 0:
-        free[0] = vocabulary.words[at >> 3]
+        vocabulary.free_texts[free] = as_words(vocabulary.texts)[at >> 3]
     else:
-        at = state.texts_end
-        state.texts_end += room_of(size)
+        at = vocabulary.texts_end
+        vocabulary.texts_end += room_of(size)
     texts = vocabulary.texts
     for byte in range(4):
         texts[at + byte] = (size >> (8 * byte)) & 255
@@ -345,7 +313,7 @@ def store_text(state: Any, vocabulary: Vocabulary, given: Any, start: int, end: 
 def free_text(vocabulary: Vocabulary, at: int) -> None:
     """Put the room of a text before that which was freed last; ``free_texts`` has places plus one (0: none)."""
     number = size_of_room(text_size(vocabulary.texts, at))
-    vocabulary.words[at >> 3] = vocabulary.free_texts[number]
+    as_words(vocabulary.texts)[at >> 3] = vocabulary.free_texts[number]
     vocabulary.free_texts[number] = at + 1
 
 
@@ -375,10 +343,10 @@ def is_held(state: Any, slots: Any, number: int) -> bool:
 
 
 @jit
-def hash_of(state: Any, vocabulary: Vocabulary, number: int) -> int:
+def hash_of(vocabulary: Vocabulary, number: int) -> int:
     """The hash of a token in the table: that of a text is its key."""
     key = vocabulary.token_key[number]
-    return key if is_text(vocabulary, number) else hash_integer(key, state.seed)
+    return key if is_text(vocabulary, number) else hash_integer(key, vocabulary.seed)
 
 
 @kernel
@@ -388,20 +356,20 @@ def recycle(memory: Any, steps: int) -> None:
     Tokens that valid sets hold are entered into the table, the numbers of the others are free.
     """
     state = state_of(memory)
-    vocabulary = vocabulary_of(state)
-    slots = array_at(state.slots, state.slots_size, SLOT)
+    vocabulary = state.vocabulary
+    slots = state.index.slots
     table = vocabulary.table
-    mask = int64(table.size - 1)
-    last = max(state.unsettled - steps, 0)
-    for number in range(state.unsettled - 1, last - 1, -1):
+    mask = table.size - 1
+    last = max(vocabulary.unsettled - steps, 0)
+    for number in range(vocabulary.unsettled - 1, last - 1, -1):
         if number >= _AHEAD:
-            prefetch(table, hash_of(state, vocabulary, number - _AHEAD) & mask)
+            prefetch(table, hash_of(vocabulary, number - _AHEAD) & mask)
         if not is_held(state, slots, number):
-            free_number(state, vocabulary, number)
+            free_number(vocabulary, number)
             continue
-        hashed = hash_of(state, vocabulary, number)
+        hashed = hash_of(vocabulary, number)
         place = hashed & mask
-        while table[uint64(place)] != 0:
+        while table[place] != 0:
             place = (place + 1) & mask
-        enter(state, table, place, hashed, number)
-    state.unsettled = last
+        enter(vocabulary, place, hashed, number)
+    vocabulary.unsettled = last

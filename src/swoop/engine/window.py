@@ -6,39 +6,18 @@ step of ``oldest``. The tokens of a set lie in one piece.
 
 from __future__ import annotations
 
-from typing import Any, NamedTuple
+from typing import Any
 
-import numpy as np
+from swoop.engine.compile import int64, jit, kernel
+from swoop.engine.layout import Arrival, State, Window, state_of
 
-from swoop.engine.compile import array_at, int64, jit, kernel, uint64
-from swoop.engine.layout import RING, state_of
-
-MET = 1 << 32
-
-
-class Window(NamedTuple):
-    """The tally of a set is its size. While lists are scanned, ``MET`` is added each time the set is met."""
-
-    ring: Any
-    tally: Any
-    side: Any
-    arena: Any
-
-
-@jit
-def window_of(state: Any) -> Window:
-    return Window(
-        array_at(state.ring, state.ring_size, RING),
-        array_at(state.tally, state.tally_size, np.int64),
-        array_at(state.side, state.side_size, np.int8),
-        array_at(state.arena, state.arena_size, np.int32),
-    )
+MET = 1 << 32  # is added to the tally of a set each time that it is met
 
 
 @jit
 def place(window: Window, number: int) -> int:
-    """Where the set with the given arrival number is in the ring. Unsigned, which spares a check for negative indices."""
-    return uint64(number & int64(window.ring.size - 1))
+    """Where the set with the given arrival number is in the ring."""
+    return int64(number & (window.ring.size - 1))
 
 
 @jit
@@ -52,25 +31,24 @@ def take_tally(window: Window, number: int) -> tuple[int, int]:
 
 
 @jit
-def start_in_arena(state: Any, window: Window, length: int) -> int:
+def start_in_arena(window: Window, size: int) -> int:
     """Where the next set's tokens go: at the end, or at the beginning of the next round if they do not fit in one piece."""
-    end = state.arena_end
-    size = int64(window.arena.size)
-    if (end & (size - 1)) + length > size:
-        return (end | (size - 1)) + 1
+    end, room = window.arena_end, window.arena.size
+    if (end & (room - 1)) + size > room:
+        return (end | (room - 1)) + 1
     return end
 
 
 @jit
-def needed_in_arena(state: Any, window: Window, start: int, length: int) -> int:
+def needed_in_arena(state: State, window: Window, start: int, size: int) -> int:
     """Elements from the oldest valid token to the end of a set that starts at ``start``."""
     if state.oldest == state.next:
-        return length
-    return start + length - window.ring[place(window, state.oldest)].start
+        return size
+    return start + size - window.ring[place(window, state.oldest)].start
 
 
 @jit
-def group_of_next(state: Any, window: Window, time: int) -> int:
+def group_of_next(state: State, window: Window, time: int) -> int:
     """The group of a set that arrives at the given time. In an unbounded window no pair ends, so there is one group."""
     if state.duration == 0:
         return 0
@@ -82,36 +60,41 @@ def group_of_next(state: Any, window: Window, time: int) -> int:
 
 
 @jit
-def write_set(state: Any, window: Window, time: int, side: int, signature: int, group: int, start: int, length: int) -> None:
-    """Describe the set that is arriving, whose tokens are in the arena."""
-    record = window.ring[place(window, state.next)]
-    record.time = time
+def write_set(state: State, arrival: Arrival, signature: int, start: int, size: int) -> None:
+    """Describe the set that is arriving, whose tokens are in the arena: so many, without repeated ones."""
+    window, at = state.window, place(state.window, state.next)
+    group = group_of_next(state, window, arrival.time)
+    record = window.ring[at]
+    record.time = arrival.time
     record.signature = signature
     record.start = start
     record.group = group
     window.ring[place(window, group)].group_last = state.next
-    window.tally[place(window, state.next)] = length
-    window.side[place(window, state.next)] = side
+    window.tally[at] = size
+    window.side[at] = arrival.side
 
 
 @jit
-def leave_group(state: Any, window: Window) -> None:
+def leave_group(state: State) -> None:
     """Undo that: the set will not arrive."""
-    group = int64(window.ring[place(window, state.next)].group)
+    window = state.window
+    group = window.ring[place(window, state.next)].group
     window.ring[place(window, group)].group_last = state.next - 1
 
 
 @jit
-def has_arrived(state: Any, window: Window) -> None:
+def has_arrived(state: State) -> None:
     """The set that was described is in the window now."""
+    window = state.window
     at = place(window, state.next)
-    state.arena_end = window.ring[at].start + window.tally[at]
+    window.arena_end = window.ring[at].start + window.tally[at]
     state.next += 1
 
 
 @jit
-def expire_sets(state: Any, window: Window, now: int) -> None:
+def expire_sets(state: State, now: int) -> None:
     """Valid is what came after ``now - duration``."""
+    window = state.window
     state.now = now
     if state.duration == 0:
         return
@@ -120,23 +103,25 @@ def expire_sets(state: Any, window: Window, now: int) -> None:
 
 
 @jit
-def is_oversized(state: Any, window: Window) -> bool:
+def is_oversized(state: State) -> bool:
     """Whether the window has shrunk so much that smaller arrays are due."""
-    ring, arena = int64(window.ring.size), int64(window.arena.size)
-    if ring > state.smallest_ring and state.oversize * (state.next - state.oldest) < ring:
+    window, limits = state.window, state.limits
+    ring, arena = window.ring.size, window.arena.size
+    if ring > limits.smallest_ring and limits.oversize * (state.next - state.oldest) < ring:
         return True
-    return arena > state.smallest_arena and state.oversize * needed_in_arena(state, window, state.arena_end, 0) < arena
+    needed = needed_in_arena(state, window, window.arena_end, 0)
+    return bool(arena > limits.smallest_arena and limits.oversize * needed < arena)
 
 
 @kernel
 def move_sets(memory: Any, ring: Any, tally: Any, side: Any, arena: Any) -> int:
     """Copy the valid sets to a ring and an arena of other sizes. Returns where their tokens end."""
     state = state_of(memory)
-    window = window_of(state)
+    window = state.window
     end = 0
     for number in range(state.oldest, state.next):
         source = place(window, number)
-        target = number & int64(ring.size - 1)
+        target = number & (ring.size - 1)
         old, new = window.ring[source], ring[target]
         new.time = old.time
         new.signature = old.signature
@@ -146,7 +131,7 @@ def move_sets(memory: Any, ring: Any, tally: Any, side: Any, arena: Any) -> int:
         length = window.tally[source]
         tally[target] = length
         side[target] = window.side[source]
-        at = old.start & int64(window.arena.size - 1)
+        at = old.start & (window.arena.size - 1)
         for p in range(length):
             arena[end + p] = window.arena[at + p]
         end += length

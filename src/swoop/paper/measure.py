@@ -115,7 +115,7 @@ def touch_slots(slots: Any, numbers: Any, number: int) -> None:
 def least(stream: Stream, window: int, rounds: int) -> tuple[float, float]:
     """Sets per CPU second if each token's slot is touched and nothing else is done, in as much memory; and Swoop's."""
     rate, join = max((run(as_table(stream), stream.window_for(window), 10) for _ in range(rounds)), key=lambda seen: seen[0])
-    slots = np.zeros(join._engine._arrays["slots"].size, SLOT)
+    slots = np.zeros(join._engine.memory["index.slots"].size, SLOT)
     numbers = np.unique(stream.tokens, return_inverse=True)[1] % len(slots)
     spent = []
     for _ in range(rounds + 1):

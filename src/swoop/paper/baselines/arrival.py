@@ -6,117 +6,99 @@ from typing import Any
 
 import numpy as np
 
-from swoop.engine.arrival import PENDING_SHARE, enter_set
+from swoop.engine.arrival import PENDING_SHARE, enter_set, entered_set
 from swoop.engine.candidates import (
-    Probe,
     find_candidates,
     mark_tokens,
     overlap_with_marked,
-    probe_of,
     scan_lists,
     unmark_tokens,
     visit_list,
     worth_from,
 )
-from swoop.engine.compile import apart, array_at, int64, jit, kernel
-from swoop.engine.index import Index, index_of, list_of
-from swoop.engine.layout import DONE, GROW_PENDING, GROW_STOCK, batch_of, first_of, is_ready, length_of, side_of, state_of
+from swoop.engine.compile import apart, int64, jit, kernel
+from swoop.engine.index import list_of
+from swoop.engine.layout import DONE, PENDING_FULL, STOCK_FULL, Arrival, Stock, is_ready, next_arrival
 from swoop.engine.rank import ANY_SIZE, above, key, remainder
 from swoop.engine.sorting import sort
-from swoop.engine.stock import Stock, adopt_draft, copy_pair, draft_s, ending_before, settle, stock_of, write_pair
-from swoop.engine.window import Window, expire_sets, has_arrived, place, window_of
-from swoop.paper.baselines.codes import BASE, NOINCREMENT, NOOPT, SCASE
+from swoop.engine.stock import adopt_draft, copy_pair, draft_s, ending_before, settle, write_pair
+from swoop.engine.window import expire_sets, has_arrived, place
+from swoop.paper.baselines.layout import BASE, NOINCREMENT, NOOPT, SCASE, BaselineState, baseline_of
 
 _LOW = (1 << 32) - 1
 
 
 @kernel
 def insert_sets(memory: Any) -> int:
-    """Insert the sets of the batch from ``batch_at`` on, as many as have numbers for their tokens."""
-    state = state_of(memory)
-    batch = batch_of(state)
-    while is_ready(batch, state.batch_at):
-        i = state.batch_at
-        code = insert_set(state, batch.times[i], side_of(batch, i), batch.tokens, first_of(batch, i), length_of(batch, i))
+    """Insert the sets of the batch from its next one on, as many as have numbers for their tokens."""
+    state = baseline_of(memory)
+    batch = state.batch
+    while is_ready(batch):
+        code = insert_set(state, next_arrival(batch))
         if code != DONE:
             return code
-        state.batch_at += 1
+        batch.at += 1
     return DONE
 
 
 @apart
-def insert_set(state: Any, time: int, side: int, tokens: Any, first: int, length: int) -> int:
-    window, index, stock, probe = window_of(state), index_of(state), stock_of(state), probe_of(state)
-    expire_sets(state, window, time)
-    code = room_for_candidates(state, stock)
+def insert_set(state: BaselineState, arrival: Arrival) -> int:
+    expire_sets(state, arrival.time)
+    code = room_for_candidates(state, state.stock)
     if code != DONE:
         return code
-    code = enter_set(state, window, index, probe, time, side, tokens, first, length)
+    code = enter_set(state, arrival)
     if code != DONE:
         return code
-    if window.tally[place(window, state.next)] > 0 and state.oldest < state.next:
-        insert_candidates(state, window, index, stock, probe, tokens, first, side)
-    has_arrived(state, window)
+    entered = entered_set(state)
+    if entered.size > 0 and state.oldest < state.next:
+        insert_candidates(state, entered)
+    has_arrived(state)
     return DONE
 
 
 @jit
-def room_for_candidates(state: Any, stock: Stock) -> int:
-    numbers = stock.numbers[0]
-    most = numbers.pending + state.next - state.oldest
+def room_for_candidates(state: BaselineState, stock: Stock) -> int:
+    most = stock.pending_size + state.next - state.oldest
     if most >= stock.pending.size:
         state.needed = most + 1
-        return GROW_PENDING
-    if numbers.size + most > stock.pairs.size:
-        state.needed = numbers.size + most
-        return GROW_STOCK
+        return PENDING_FULL
+    if stock.size + most > stock.pairs.size:
+        state.needed = stock.size + most
+        return STOCK_FULL
     return DONE
 
 
 @jit
-def insert_candidates(
-    state: Any,
-    window: Window,
-    index: Index,
-    stock: Stock,
-    probe: Probe,
-    tokens: Any,
-    first: int,
-    side: int,
-) -> None:
-    numbers = stock.numbers[0]
-    at = place(window, state.next)
-    length, signature = window.tally[at], window.ring[at].signature
-    other_side = state.streams - 1 - side
+def insert_candidates(state: BaselineState, arrival: Arrival) -> None:
+    stock, membership = state.stock, state.probe.membership
     if state.algorithm == NOINCREMENT:
-        touched = scan_lists(state, window, index, stock, probe, tokens, first, length, other_side)
-        count = find_candidates(state, window, stock, probe, tokens, first, length, signature, touched)
+        count = find_candidates(state, stock, arrival, scan_lists(state, stock, arrival))
     elif state.algorithm == NOOPT:
-        touched = scan_in_token_order(state, window, index, stock, probe, tokens, first, length, other_side)
-        count = find_candidates(state, window, stock, probe, tokens, first, length, signature, touched)
+        count = find_candidates(state, stock, arrival, scan_in_token_order(state, arrival))
     else:
-        mark_tokens(probe.membership, tokens, first, length)
-        count = compare_with_all(state, window, stock, probe, length, other_side)
-        unmark_tokens(probe.membership, tokens, first, length)
-    numbers.pending += count
+        mark_tokens(membership, arrival.tokens, arrival.first, arrival.size)
+        count = compare_with_all(state, arrival)
+        unmark_tokens(membership, arrival.tokens, arrival.first, arrival.size)
+    stock.pending_size += count
     state.candidate_count += count
     if state.algorithm == BASE:
-        keep_all(stock, state.oldest)
+        keep_all(state, stock)
     elif state.algorithm == SCASE or state.algorithm == NOINCREMENT:
         make_skyband(state, stock)
-    elif numbers.pending >= max(state.pending_least, numbers.size // PENDING_SHARE):
-        settle(stock, state.k, state.oldest)
+    elif stock.pending_size >= max(state.limits.pending_least, stock.size // PENDING_SHARE):
+        settle(state, stock)
 
 
 @jit
-def compare_with_all(state: Any, window: Window, stock: Stock, probe: Probe, length: int, side: int) -> int:
+def compare_with_all(state: BaselineState, arrival: Arrival) -> int:
     """Compare the new set, whose tokens are marked, with all valid sets. Candidates go behind the pending pairs."""
-    numbers = stock.numbers[0]
-    arena_mask = int64(window.arena.size - 1)
+    window, stock, probe = state.window, state.stock, state.probe
+    arena_mask = window.arena.size - 1
     count = 0
     for number in range(state.oldest, state.next):
         at = place(window, number)
-        if state.streams == 2 and window.side[at] != side:
+        if state.streams == 2 and window.side[at] == arrival.side:
             continue
         state.pre_candidates += 1
         state.verified += 1
@@ -124,31 +106,31 @@ def compare_with_all(state: Any, window: Window, stock: Stock, probe: Probe, len
         overlap = overlap_with_marked(probe.membership, window.arena, record.start & arena_mask, size, 1)
         if overlap <= 0:
             continue
-        lower, lower_remainder = numbers.threshold, np.inf
+        lower, lower_remainder = stock.threshold, np.inf
         if state.algorithm != BASE:
             rank = state.k - 1 + ending_before(stock, record.group)
-            if rank < numbers.size:
+            if rank < stock.size:
                 lower, lower_remainder = stock.pairs[rank].key, stock.pairs[rank].remainder
-        if not above(state, length, size, overlap, lower, lower_remainder):
+        if not above(state, arrival.size, size, overlap, lower, lower_remainder):
             continue
-        value = key(state, length, size, overlap)
-        rest = remainder(state, length, size, overlap, value)
-        write_pair(stock.pending[numbers.pending + count], value, rest, state.next, number, record.group, overlap)
+        value = key(state, arrival.size, size, overlap)
+        rest = remainder(state, arrival.size, size, overlap, value)
+        write_pair(stock.pending[stock.pending_size + count], value, rest, state.next, number, record.group, overlap)
         count += 1
     return count
 
 
 @jit
-def scan_in_token_order(
-    state: Any, window: Window, index: Index, stock: Stock, probe: Probe, tokens: Any, first: int, length: int, side: int
-) -> int:
+def scan_in_token_order(state: BaselineState, arrival: Arrival) -> int:
     """Visit the lists in the order in which the tokens first appeared, newest first: without the paper's optimisation."""
-    for p in range(length):
-        probe.list_order[p] = _LOW - int64(tokens[first + p])
-    sort(probe.list_order, 0, length, 0, stock.room)
+    window, index, stock, probe = state.window, state.index, state.stock, state.probe
+    side = state.streams - 1 - arrival.side
+    for p in range(arrival.size):
+        probe.list_order[p] = _LOW - int64(arrival.tokens[arrival.first + p])
+    sort(probe.list_order, 0, arrival.size, 0, state.sort_room)
     touched = 0
-    for position in range(length):
-        start = worth_from(state, window, stock, length, position)
+    for position in range(arrival.size):
+        start = worth_from(state, stock, arrival.size, position)
         probe.list_from[position] = start
         if start < state.next:
             at = list_of(state, _LOW - probe.list_order[position], side)
@@ -157,26 +139,25 @@ def scan_in_token_order(
 
 
 @jit
-def keep_all(stock: Stock, oldest: int) -> None:
+def keep_all(state: BaselineState, stock: Stock) -> None:
     """Put the pending pairs into S and drop what has ended, nothing else (Base). There is no E."""
-    size = draft_s(stock, oldest)
+    size = draft_s(state, stock)
     for rank in range(size):
-        copy_pair(stock.pairs[rank], stock.draft[rank])
-    stock.numbers[0].size = size
-    stock.numbers[0].pending = 0
+        copy_pair(stock.pairs[rank], state.draft.pairs[rank])
+    stock.size = size
+    stock.pending_size = 0
 
 
 @jit
-def make_skyband(state: Any, stock: Stock) -> None:
+def make_skyband(state: BaselineState, stock: Stock) -> None:
     """Put the pending pairs into S and find the relevant ones of all pairs again: fewer than k others precede them in S and end
     no earlier. The ends of the k that end last, of those passed, are in a heap.
     """
-    codes = array_at(state.codes, state.codes_size, np.int64)
-    heap = array_at(state.heap, state.heap_size, np.int32)
-    size = draft_s(stock, state.oldest)
+    draft, codes, heap = state.draft, state.skyband.codes, state.skyband.heap
+    size = draft_s(state, stock)
     passed = struck = 0
     for rank in range(size):
-        pair = stock.draft[rank]
+        pair = draft.pairs[rank]
         codes[rank] = (int64(pair.group) << 32) | (_LOW - rank)
         if passed < state.k:
             sift_up(heap, passed, pair.group)
@@ -186,12 +167,12 @@ def make_skyband(state: Any, stock: Stock) -> None:
         else:
             pair.overlap = 0
             struck += 1
-    sort(codes, 0, size, 0, stock.room)
+    sort(codes, 0, size, 0, state.sort_room)
     for e in range(size):
         rank = _LOW - (codes[e] & _LOW)
-        stock.draft_ends[e] = codes[e] >> 32
-        stock.draft_ranks[e] = rank if stock.draft[rank].overlap > 0 else -1
-    adopt_draft(stock, size, struck)
+        draft.ends[e] = codes[e] >> 32
+        draft.ranks[e] = rank if draft.pairs[rank].overlap > 0 else -1
+    adopt_draft(state, stock, size, struck)
 
 
 @jit
@@ -221,7 +202,6 @@ def sift_down(heap: Any, size: int, value: int) -> None:
 @kernel
 def settle_all(memory: Any) -> int:
     """Bring the stock of Base up to the index time. Returns its size."""
-    state = state_of(memory)
-    stock = stock_of(state)
-    keep_all(stock, state.oldest)
-    return int64(stock.numbers[0].size)
+    state = baseline_of(memory)
+    keep_all(state, state.stock)
+    return int64(state.stock.size)

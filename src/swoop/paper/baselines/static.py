@@ -7,154 +7,115 @@ that grows meanwhile tells which sets have shown the token before.
 
 from __future__ import annotations
 
-from typing import Any, NamedTuple
-
-import numpy as np
+from typing import Any
 
 from swoop.engine.arrival import room_for_set
-from swoop.engine.candidates import mark_tokens, overlap_with_marked, probe_of, unmark_tokens
-from swoop.engine.compile import apart, array_at, int64, jit, kernel, uint64
-from swoop.engine.index import index_of, list_of
-from swoop.engine.layout import DONE, GROW_STOCK, batch_of, first_of, is_ready, length_of, side_of, state_of
+from swoop.engine.candidates import mark_tokens, overlap_with_marked, unmark_tokens
+from swoop.engine.compile import apart, int64, jit, kernel
+from swoop.engine.index import list_of
+from swoop.engine.layout import DONE, STOCK_FULL, Arrival, is_ready, next_arrival
 from swoop.engine.rank import key, remainder, upper_bound
 from swoop.engine.sorting import sort
-from swoop.engine.stock import Stock, copy_pair, precedes, stock_of, write_pair
+from swoop.engine.stock import copy_pair, precedes, write_pair
 from swoop.engine.vocabulary import mix
-from swoop.engine.window import Window, expire_sets, group_of_next, has_arrived, place, start_in_arena, window_of, write_set
-from swoop.paper.baselines.codes import GROW_MET, GROW_STATIC
+from swoop.engine.window import expire_sets, has_arrived, place, start_in_arena, write_set
+from swoop.paper.baselines.layout import EVENTS_FULL, MET_FULL, BaselineState, Events, baseline_of
 from swoop.similarity import JACCARD
 
 _LOW = (1 << 32) - 1
 
 
-class Events(NamedTuple):
-    """A heap, the highest bound first."""
-
-    bound: Any
-    set: Any
-    position: Any
-
-
-class Posts(NamedTuple):
-    """For each token a chain of the sets that have shown it; ``heads`` are places plus one, 0: none."""
-
-    heads: Any
-    set: Any
-    position: Any
-    next: Any
-
-
-@jit
-def events_of(state: Any) -> Events:
-    return Events(
-        array_at(state.event_bound, state.event_bound_size, np.float64),
-        array_at(state.event_set, state.event_set_size, np.int32),
-        array_at(state.event_position, state.event_position_size, np.int32),
-    )
-
-
-@jit
-def posts_of(state: Any) -> Posts:
-    return Posts(
-        array_at(state.heads, state.heads_size, np.int32),
-        array_at(state.post_set, state.post_set_size, np.int32),
-        array_at(state.post_position, state.post_position_size, np.int32),
-        array_at(state.post_next, state.post_next_size, np.int32),
-    )
-
-
 @kernel
 def insert_sets(memory: Any) -> int:
-    """Insert the sets of the batch from ``batch_at`` on, as many as have numbers for their tokens."""
-    state = state_of(memory)
-    batch = batch_of(state)
-    window = window_of(state)
-    while is_ready(batch, state.batch_at):
-        i = state.batch_at
-        if state.steps == 0:
-            code = insert_set(state, batch.times[i], side_of(batch, i), batch.tokens, first_of(batch, i), length_of(batch, i))
+    """Insert the sets of the batch from its next one on, as many as have numbers for their tokens."""
+    state = baseline_of(memory)
+    batch = state.batch
+    while is_ready(batch):
+        if not state.has_entered:
+            code = insert_set(state, next_arrival(batch))
             if code != DONE:
                 return code
-            state.steps = 1
-        code = join_window(state, window)
+            state.has_entered = 1
+        code = join_window(state)
         if code != DONE:
             return code
-        state.steps = 0
-        state.batch_at += 1
+        state.has_entered = 0
+        batch.at += 1
     return DONE
 
 
 @kernel
 def refresh(memory: Any) -> int:
     """Join the window once more if sets have expired since."""
-    state = state_of(memory)
-    if state.horizon == state.oldest:
+    state = baseline_of(memory)
+    if state.joined_from == state.base + state.oldest:
         return DONE
-    return join_window(state, window_of(state))
+    return join_window(state)
 
 
 @apart
-def insert_set(state: Any, time: int, side: int, tokens: Any, first: int, length: int) -> int:
+def insert_set(state: BaselineState, arrival: Arrival) -> int:
     """Put a set into the window, with its tokens in the order of their numbers, descending, without repeated ones."""
-    window, index, probe, room = window_of(state), index_of(state), probe_of(state), stock_of(state).room
-    expire_sets(state, window, time)
-    code = room_for_set(state, window, length)
+    window, index, order = state.window, state.index, state.probe.list_order
+    expire_sets(state, arrival.time)
+    code = room_for_set(state, window, arrival.size)
     if code != DONE:
         return code
-    start = start_in_arena(state, window, length)
-    at = start & int64(window.arena.size - 1)
-    for p in range(length):
-        probe.list_order[p] = _LOW - int64(tokens[first + p])
-    sort(probe.list_order, 0, length, 0, room)
+    start = start_in_arena(window, arrival.size)
+    at = start & (window.arena.size - 1)
+    for p in range(arrival.size):
+        order[p] = _LOW - int64(arrival.tokens[arrival.first + p])
+    sort(order, 0, arrival.size, 0, state.sort_room)
     kept = 0
-    for p in range(length):
-        token = _LOW - probe.list_order[p]
-        slot = index.slots[list_of(state, token, side)]  # the vocabulary asks which tokens are held
+    for p in range(arrival.size):
+        token = _LOW - order[p]
+        slot = index.slots[list_of(state, token, arrival.side)]  # the vocabulary asks which tokens are held
         if slot.newest < state.next:
             window.arena[at + kept] = token
             kept += 1
         slot.newest = state.next
         slot.size = 1
-    write_set(state, window, time, side, 0, group_of_next(state, window, time), start, kept)
-    has_arrived(state, window)
+    write_set(state, arrival, 0, start, kept)
+    has_arrived(state)
     return DONE
 
 
 @apart
-def join_window(state: Any, window: Window) -> int:
+def join_window(state: BaselineState) -> int:
     """The top-k of all pairs of valid sets, from nothing; they become the stock."""
-    events, posts, stock = events_of(state), posts_of(state), stock_of(state)
-    if not has_room(state, window, events, posts):
-        return GROW_STATIC
-    met = array_at(state.met, state.met_size, np.int64)
-    met[:] = 0
+    window, posts, met = state.window, state.posts, state.met
+    if not has_room(state):
+        return EVENTS_FULL
+    for at in range(met.size):
+        met[at] = 0
     counts = state.pre_candidates, state.verified, state.candidate_count
-    code = process_events(state, window, stock, events, posts, met)
+    code = process_events(state)
     if code != DONE:  # it will be done once more
         state.pre_candidates, state.verified, state.candidate_count = counts
     for number in range(state.oldest, state.next):
         at = place(window, number)
-        first = window.ring[at].start & int64(window.arena.size - 1)
+        first = window.ring[at].start & (window.arena.size - 1)
         for p in range(first, first + window.tally[at]):
             posts.heads[window.arena[p]] = 0
     if code == DONE:
-        state.horizon = state.oldest
+        state.joined_from = state.base + state.oldest
     return code
 
 
 @jit
-def has_room(state: Any, window: Window, events: Events, posts: Posts) -> bool:
-    if events.bound.size < state.next - state.oldest or posts.heads.size < state.tokens:
+def has_room(state: BaselineState) -> bool:
+    events, posts = state.events, state.posts
+    if events.bound.size < state.next - state.oldest or posts.heads.size < state.vocabulary.tokens:
         return False
-    return bool(posts.set.size >= window.arena.size)
+    return bool(posts.set.size >= state.window.arena.size)
 
 
 @jit
-def process_events(state: Any, window: Window, stock: Stock, events: Events, posts: Posts, met: Any) -> int:
-    numbers = stock.numbers[0]
-    numbers.size = 0
-    arena_mask = int64(window.arena.size - 1)
-    membership = probe_of(state).membership
+def process_events(state: BaselineState) -> int:
+    window, stock, events, posts, met = state.window, state.stock, state.events, state.posts, state.met
+    stock.size = 0
+    arena_mask = window.arena.size - 1
+    membership = state.probe.membership
     pending = posted = met_count = 0
     for number in range(state.oldest, state.next):
         length = window.tally[place(window, number)]
@@ -163,7 +124,7 @@ def process_events(state: Any, window: Window, stock: Stock, events: Events, pos
     while pending > 0:
         best, number, position = events.bound[0], int64(events.set[0]), int64(events.position[0])
         pending = pop(events, pending)
-        if best <= numbers.threshold or (numbers.size == state.k and best < stock.pairs[state.k - 1].key):
+        if best <= stock.threshold or (stock.size == state.k and best < stock.pairs[state.k - 1].key):
             break
         at = place(window, number)
         length = window.tally[at]
@@ -182,12 +143,12 @@ def process_events(state: Any, window: Window, stock: Stock, events: Events, pos
             size = window.tally[other_at]
             most = min(rest, size - other_position)
             best = key(state, length, size, most)
-            if best <= numbers.threshold or (numbers.size == state.k and best < stock.pairs[state.k - 1].key):
+            if best <= stock.threshold or (stock.size == state.k and best < stock.pairs[state.k - 1].key):
                 continue
             if 2 * met_count >= met.size:
                 if is_marked:
                     unmark_tokens(membership, window.arena, first, length)
-                return GROW_MET
+                return MET_FULL
             newer, older = max(number, other), min(number, other)
             if not is_new(met, (newer << 32) | older):
                 continue
@@ -197,14 +158,14 @@ def process_events(state: Any, window: Window, stock: Stock, events: Events, pos
                 is_marked = True
             state.verified += 1
             overlap = overlap_with_marked(membership, window.arena, window.ring[other_at].start & arena_mask, size, 1)
-            if numbers.size + 1 >= stock.pairs.size:
+            if stock.size + 1 >= stock.pairs.size:
                 unmark_tokens(membership, window.arena, first, length)
-                state.needed = numbers.size + 2
-                return GROW_STOCK
-            rank_pair(state, window, stock, length, size, overlap, newer, older)
+                state.needed = stock.size + 2
+                return STOCK_FULL
+            rank_pair(state, length, size, overlap, newer, older)
         if is_marked:
             unmark_tokens(membership, window.arena, first, length)
-        bound = stock.pairs[state.k - 1].key if numbers.size == state.k else numbers.threshold
+        bound = stock.pairs[state.k - 1].key if stock.size == state.k else stock.threshold
         if state.kind != JACCARD or rest / (length + position) >= bound:  # their indexing bound
             posts.set[posted] = number
             posts.position[posted] = position
@@ -217,22 +178,22 @@ def process_events(state: Any, window: Window, stock: Stock, events: Events, pos
 
 
 @jit
-def rank_pair(state: Any, window: Window, stock: Stock, length: int, size: int, overlap: int, newer: int, older: int) -> None:
+def rank_pair(state: BaselineState, length: int, size: int, overlap: int, newer: int, older: int) -> None:
     """Put a pair among the best k."""
-    numbers = stock.numbers[0]
+    window, stock = state.window, state.stock
     pair = stock.pending[0]
     value = key(state, length, size, overlap)
-    if value <= numbers.threshold:
+    if value <= stock.threshold:
         return
     rest = remainder(state, length, size, overlap, value)
     write_pair(pair, value, rest, newer, older, window.ring[place(window, older)].group, overlap)
-    rank = numbers.size
+    rank = stock.size
     if rank == state.k:
         if not precedes(pair, stock.pairs[rank - 1]):
             return
         rank -= 1
     else:
-        numbers.size += 1
+        stock.size += 1
     while rank > 0 and precedes(pair, stock.pairs[rank - 1]):
         copy_pair(stock.pairs[rank], stock.pairs[rank - 1])
         rank -= 1
@@ -243,13 +204,13 @@ def rank_pair(state: Any, window: Window, stock: Stock, length: int, size: int, 
 @jit
 def is_new(met: Any, code: int) -> bool:
     """Whether a pair was not met before; it is from now on."""
-    mask = int64(met.size - 1)
+    mask = met.size - 1
     at = mix(code, 0) & mask
-    while met[uint64(at)] != 0:
-        if met[uint64(at)] == code:
+    while met[at] != 0:
+        if met[at] == code:
             return False
         at = (at + 1) & mask
-    met[uint64(at)] = code
+    met[at] = code
     return True
 
 
