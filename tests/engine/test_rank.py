@@ -31,13 +31,13 @@ def _min_overlap(memory: Any, l: int, m: int, most: int, bound: float, bound_rem
 
 
 @kernel
-def _reaches_only(memory: Any, l: int, m: int, o: int, position: int) -> bool:
-    return rk.reaches_only(state_of(memory), l, m, o, position)
+def _within_upper_bound(memory: Any, l: int, m: int, o: int, position: int) -> bool:
+    return rk.within_upper_bound(state_of(memory), l, m, o, position)
 
 
 @kernel
-def _is_among(memory: Any, l: int, most: int, bound: float, size: int) -> bool:
-    return rk.is_among(rk.sizes_reaching(state_of(memory), l, most, bound), size)
+def _contains(memory: Any, l: int, most: int, bound: float, size: int) -> bool:
+    return rk.contains(rk.sizes_reaching(state_of(memory), l, most, bound), size)
 
 
 def memory_for(kind: int, function: int = 0) -> np.ndarray:
@@ -123,7 +123,9 @@ def test_reaches_only_is_the_upper_bound(name: str, shape: tuple[int, int, int],
     memory = memory_for(BUILT_IN[name].kind)
     l, m, o = shape
     position = data.draw(st.integers(0, l - 1))
-    assert _reaches_only(memory, l, m, o, position) == (_key(memory, l, m, o) <= _key(memory, l, l - position, l - position))
+    assert _within_upper_bound(memory, l, m, o, position) == (
+        _key(memory, l, m, o) <= _key(memory, l, l - position, l - position)
+    )
 
 
 @pytest.mark.parametrize("name", list(BUILT_IN))
@@ -137,7 +139,7 @@ def test_sizes_that_reach_a_bound(name: str, shape: tuple[int, int, int], other:
     for bound in (_key(memory, *other)[0], _key(memory, *shape)[0]):
         reaching = {m for m in range(1, 300) if _key(memory, l, m, min(most, m))[0] >= bound}
         if reaching:
-            among = {m for m in range(1, 300) if _is_among(memory, l, most, bound, m)}
+            among = {m for m in range(1, 300) if _contains(memory, l, most, bound, m)}
             assert reaching <= among <= reaching | {min(reaching) - 1, max(reaching) + 1}
 
 
@@ -145,9 +147,9 @@ def test_sizes_that_reach_a_bound(name: str, shape: tuple[int, int, int], other:
 @pytest.mark.parametrize("bound", [rk.NO_BOUND, -1e300])
 def test_all_sizes_reach_a_bound_that_is_none(kind: int, bound: float) -> None:
     memory = memory_for(kind)
-    assert all(_is_among(memory, 7, 3, bound, size) for size in (1, 7, 1000, rk.MAX_SET_SIZE))
+    assert all(_contains(memory, 7, 3, bound, size) for size in (1, 7, 1000, rk.MAX_SET_SIZE))
 
 
 def test_all_sizes_reach_a_tiny_bound() -> None:
     for kind in (JACCARD, COSINE, DICE):
-        assert all(_is_among(memory_for(kind), 7, 3, 1e-320, size) for size in (1, 7, 1000, rk.MAX_SET_SIZE))
+        assert all(_contains(memory_for(kind), 7, 3, 1e-320, size) for size in (1, 7, 1000, rk.MAX_SET_SIZE))

@@ -59,7 +59,7 @@ def test_recycling(pace: int, kind: str, two_streams: bool) -> None:
             continue
         insert(join, records[-3:] if time % 7 == 2 else records[-1:])
         sizes.add(inside.memory["vocabulary.table"].size)
-        both += inside.memory["vocabulary.former"].size > 0
+        both += inside.memory["vocabulary.old_table"].size > 0
         kept.append(inside.memory["vocabulary.texts"].size)
         join._check()
         assert list(join.topk()) == oracle.topk(records[-15:], k=4, window=12, two_streams=two_streams)
@@ -127,6 +127,6 @@ def test_integers_of_all_sizes_in_one_batch(first: int) -> None:
     inside = swoop.TopKJoin(1, 10)._engine
     for _ in range(2):
         assert inside.interning.intern(Tokens.of(tokens), len(tokens)) == len(tokens)
-        numbers = inside.memory["batch.tokens"].tolist()
+        numbers = inside.memory["batch.token_ids"].tolist()
         assert inside.interning.tokens(np.array(numbers)).to_list() == tokens
         assert len(set(numbers)) == len(set(tokens)) == inside.vocabulary_size

@@ -1,7 +1,7 @@
 """The engine: Numba kernels on flat arrays, one module per structure of the paper.
 
 =============== ==========================================================
-``vocabulary``  tokens to dense numbers, recycled
+``vocabulary``  tokens to dense ids, recycled
 ``interning``   the same as Python sees it: how large, and when
 ``window``      the valid sets (W)
 ``index``       the candidate index (I)

@@ -8,10 +8,10 @@ from __future__ import annotations
 from typing import Any
 
 from swoop.engine.candidates import find_candidates, forget, scan_lists, signature_bit
-from swoop.engine.compile import apart, int64, jit, kernel, part, pick, prefetch, stay_apart
+from swoop.engine.compile import forbid_inlining, inline_early, int64, jit, kernel, noinline, prefetch, select
 from swoop.engine.feed import changes_top, describe, ending_next, note_arrival, note_entering, note_expiry
-from swoop.engine.floor import complete, have_enough, lacks_pairs, part_of_completion, raise_floor
-from swoop.engine.index import append_to_list, list_of, rebase_lists, take_back
+from swoop.engine.floor import complete, ensure_k_pairs, plan_completion, raise_floor, settle_and_check_short
+from swoop.engine.index import append_to_list, list_of, rebase_lists, undo_append
 from swoop.engine.layout import (
     ARENA_FULL,
     DONE,
@@ -40,12 +40,12 @@ from swoop.engine.layout import (
 )
 from swoop.engine.stock import adopt_draft, draft_e, draft_s, drop_ended, rebase_pairs, settle, strike_out
 from swoop.engine.window import (
+    commit_arrival,
     expire_sets,
-    has_arrived,
     is_oversized,
     leave_group,
     needed_in_arena,
-    place,
+    ring_slot,
     start_in_arena,
     write_set,
 )
@@ -56,26 +56,30 @@ PENDING_SHARE = 8  # pending pairs are settled when there are enough, and they a
 PENDING_VALID = 0.75  # unless they are fewer than this part without those that have ended
 
 
-@part
+@inline_early
 def move_index_time(state: State, now: int) -> int:
     """Expire what has ended at the given time (set_index_time)."""
     if state.tracking and state.duration > 0:
-        code = expire_noting(state, now)
+        code = expire_and_note(state, now)
         if code != DONE:
             return code
     expire_sets(state, now)
-    return have_enough(state)
+    return ensure_k_pairs(state)
 
 
-@apart
-def expire_noting(state: State, now: int) -> int:
+@noinline
+def expire_and_note(state: State, now: int) -> int:
     """Expire pairs one end time after the other and note what changes."""
     window, stock, feed = state.window, state.stock, state.feed
-    if feed.entering < 0 and stock.pending_size > 0 and window.ring[place(window, state.oldest)].time + state.duration <= now:
+    if (
+        feed.entering < 0
+        and stock.pending_size > 0
+        and window.ring[ring_slot(window, state.oldest)].time + state.duration <= now
+    ):
         settle(state, stock)
     while True:
         if feed.entering >= 0:  # others take the place of what has expired
-            code = have_enough(state)
+            code = ensure_k_pairs(state)
             if code != DONE:
                 return code
             count = min(state.k, stock.size) - feed.entering
@@ -86,7 +90,7 @@ def expire_noting(state: State, now: int) -> int:
             feed.entering = -1
         if stock.size == 0:
             return DONE
-        time = window.ring[place(window, stock.ends[0])].time + state.duration
+        time = window.ring[ring_slot(window, stock.ends[0])].time + state.duration
         if time > now:
             return DONE
         count = ending_next(stock)
@@ -121,7 +125,7 @@ def prefetch_lists(state: State, index: Index, tokens: Any, p: int) -> None:
     last = tokens.size - 1
     prefetch(index.slots, list_of(state, tokens[min(p + FAR, last)], 0))
     slot = index.slots[list_of(state, tokens[min(p + NEAR, last)], 0)]
-    prefetch(index.pool, pick(slot.capacity > 0, int64(slot.rest) + slot.size - 1, 0))
+    prefetch(index.pool, select(slot.capacity > 0, int64(slot.rest) + slot.size - 1, 0))
 
 
 @jit
@@ -152,9 +156,9 @@ def enter_set(state: State, arrival: Arrival) -> int:
         probe.list_newest[kept] = slot.newest
         probe.list_size[kept] = slot.size
         tokens[first + kept] = token
-        window.arena[pick(is_rare, front, back - 1)] = token
-        front = pick(is_rare, front + 1, front)
-        back = pick(is_rare, back, back - 1)
+        window.arena[select(is_rare, front, back - 1)] = token
+        front = select(is_rare, front + 1, front)
+        back = select(is_rare, back, back - 1)
         signature |= signature_bit(token)
         if not append_to_list(state, index, own, state.next):
             leave_lists(state, arrival, kept)
@@ -167,23 +171,25 @@ def enter_set(state: State, arrival: Arrival) -> int:
     return DONE
 
 
-@apart
+@noinline
 def leave_lists(state: State, arrival: Arrival, count: int) -> None:
     """Undo that for the first tokens, so many of them."""
     index = state.index
     for p in range(arrival.first, arrival.first + count):
-        take_back(index, list_of(state, arrival.tokens[p], arrival.side))
+        undo_append(index, list_of(state, arrival.tokens[p], arrival.side))
 
 
 @jit
 def entered_set(state: State) -> Arrival:
     """The arriving set after it has entered: its repeated tokens are gone."""
     arrival, window = next_arrival(state.batch), state.window
-    return Arrival(arrival.time, arrival.side, arrival.tokens, arrival.first, window.tally[place(window, state.next)])
+    return Arrival(
+        arrival.time, arrival.side, arrival.tokens, arrival.first, window.size_and_hits[ring_slot(window, state.next)]
+    )
 
 
 @kernel
-def give_up(memory: Any) -> None:
+def abort_arrival(memory: Any) -> None:
     """Undo an arrival that cannot go on. If it has filled the spare stock, that begins anew."""
     state = state_of(memory)
     if state.stage >= FILL_SPARE:
@@ -195,7 +201,7 @@ def give_up(memory: Any) -> None:
     state.stage = EXPIRE
 
 
-@part
+@inline_early
 def insert_set(state: State, arrival: Arrival) -> int:
     """Let one set arrive (insert). Each stage asks for the room it needs before it changes anything."""
     if state.stage == EXPIRE:
@@ -203,7 +209,7 @@ def insert_set(state: State, arrival: Arrival) -> int:
         if code != DONE:
             return code
         state.stage = ENTER
-        state.floor.steps = part_of_completion(state)
+        state.floor.steps = plan_completion(state)
     if state.stage == ENTER:
         if state.floor.steps > 0:
             code = complete(state)
@@ -214,7 +220,7 @@ def insert_set(state: State, arrival: Arrival) -> int:
             return code
         state.stage = FILL_SPARE
     window = state.window
-    if window.tally[place(window, state.next)] > 0 and state.oldest < state.next:
+    if window.size_and_hits[ring_slot(window, state.next)] > 0 and state.oldest < state.next:
         if state.stage == FILL_SPARE and state.floor.completing:
             code = insert_candidates(state)
             if code != DONE:
@@ -223,37 +229,37 @@ def insert_set(state: State, arrival: Arrival) -> int:
         code = insert_candidates(state)
         if code != DONE:
             return code
-    has_arrived(state)
+    commit_arrival(state)
     state.stage = EXPIRE
     return DONE
 
 
-@apart
+@noinline
 def insert_candidates(state: State) -> int:
     """Find the candidates of the arriving set and put them into the stock, or into the spare one."""
-    stay_apart()
+    forbid_inlining()
     arrival = entered_set(state)
     is_spare = state.stage == FILL_SPARE
     stock = state.spare if is_spare else state.stock
     pre_candidates, verified = state.pre_candidates, state.verified
-    touched = scan_lists(state, stock, arrival)
-    if touched == 0:
+    hit_count = scan_lists(state, stock, arrival)
+    if hit_count == 0:
         return DONE
-    if stock.pending_size + touched >= stock.pending.size:
-        forget(state, touched)
+    if stock.pending_size + hit_count >= stock.pending.size:
+        forget(state, hit_count)
         code = SPARE_PENDING_FULL if is_spare else PENDING_FULL
-        return again(state, pre_candidates, verified, stock.pending_size + touched + 1, code)
-    count = find_candidates(state, stock, arrival, touched)
+        return request_room(state, pre_candidates, verified, stock.pending_size + hit_count + 1, code)
+    count = find_candidates(state, stock, arrival, hit_count)
     if count == 0:
         return DONE
     waiting = stock.pending_size + count
     if stock.size + waiting > stock.pairs.size:
-        return again(state, pre_candidates, verified, stock.size + waiting, SPARE_FULL if is_spare else STOCK_FULL)
+        return request_room(state, pre_candidates, verified, stock.size + waiting, SPARE_FULL if is_spare else STOCK_FULL)
     if state.tracking and not is_spare and changes_top(state, stock, count):
         if state.feed.end + 2 * count > state.feed.changes.size:
-            return again(state, pre_candidates, verified, state.feed.end + 2 * count, FEED_FULL)
+            return request_room(state, pre_candidates, verified, state.feed.end + 2 * count, FEED_FULL)
         stock.pending_size = waiting
-        settle_noting(state, stock)
+        settle_and_note(state, stock)
         raise_floor(state, stock)
     else:
         stock.pending_size = waiting
@@ -266,8 +272,8 @@ def insert_candidates(state: State) -> int:
     return DONE
 
 
-@apart
-def settle_noting(state: State, stock: Stock) -> None:
+@noinline
+def settle_and_note(state: State, stock: Stock) -> None:
     """Settle and note what the arriving set changes."""
     size = draft_s(state, stock)
     note_arrival(state, stock, size)
@@ -276,7 +282,7 @@ def settle_noting(state: State, stock: Stock) -> None:
 
 
 @jit
-def again(state: State, pre_candidates: int, verified: int, needed: int, code: int) -> int:
+def request_room(state: State, pre_candidates: int, verified: int, needed: int, code: int) -> int:
     """Ask for room. The arrival will be done once more, so its counts so far do not count."""
     state.pre_candidates = pre_candidates
     state.verified = verified
@@ -286,7 +292,7 @@ def again(state: State, pre_candidates: int, verified: int, needed: int, code: i
 
 @kernel
 def insert_sets(memory: Any) -> int:
-    """Insert the sets of the batch from its next one on, as many as have numbers for their tokens."""
+    """Insert the sets of the batch from its next one on, as many as have ids for their tokens."""
     state = state_of(memory)
     batch = state.batch
     while is_ready(batch):
@@ -321,7 +327,7 @@ def rebase(memory: Any) -> None:
     spare.first -= shift
     state.floor.horizon -= shift
     for number in range(state.oldest, state.next):
-        record = window.ring[place(window, number)]
+        record = window.ring[ring_slot(window, number)]
         record.group -= shift
         record.group_last -= shift
     state.base += shift
@@ -334,7 +340,7 @@ def settle_stock(memory: Any) -> int:
     """Settle the stock as of the index time. Returns its size; -1 if it is to be completed first."""
     state = state_of(memory)
     stock = state.stock
-    if lacks_pairs(state, stock):
+    if settle_and_check_short(state, stock):
         return -1
     if stock.pending_size > 0 or (stock.size > 0 and stock.ends[0] < state.oldest):
         settle(state, stock)

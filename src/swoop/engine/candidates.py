@@ -18,24 +18,24 @@ from typing import Any
 
 import numpy as np
 
-from swoop.engine.compile import apart, count_ones, int64, jit, stay_apart
+from swoop.engine.compile import count_ones, forbid_inlining, int64, jit, noinline
 from swoop.engine.index import list_of
 from swoop.engine.layout import Arrival, Index, Probe, State, Stock, Window
 from swoop.engine.rank import (
     ANY_SIZE,
     Sizes,
     above,
-    is_among,
+    contains,
     key,
     min_overlap,
-    reaches_only,
     remainder,
     sizes_reaching,
     upper_bound,
+    within_upper_bound,
 )
 from swoop.engine.sorting import bring_smallest, sort
 from swoop.engine.stock import at_least, ending_before, write_pair
-from swoop.engine.window import MET, place, take_tally
+from swoop.engine.window import HIT, ring_slot, take_hits
 
 _LOW = (1 << 32) - 1
 SIZES_KNOWN = 64  # sets of fewer tokens have their crops remembered
@@ -51,32 +51,32 @@ def signature_bit(token: int) -> int:
 
 
 @jit
-def worth_from(state: State, stock: Stock, length: int, position: int) -> int:
+def first_relevant_arrival(state: State, stock: Stock, size: int, position: int) -> int:
     """The arrival number from which on the list at this position can hold a relevant set (cropping)."""
-    if length < SIZES_KNOWN:
-        crop = stock.crops[length * SIZES_KNOWN + position]
+    if size < SIZES_KNOWN:
+        crop = stock.crops[size * SIZES_KNOWN + position]
         if crop.version != stock.version:
             crop.version = stock.version
-            crop.group = cropped_group(state, stock, length, position)
+            crop.group = cropped_group(state, stock, size, position)
         group = crop.group
     else:
-        group = cropped_group(state, stock, length, position)
+        group = cropped_group(state, stock, size, position)
     if group >= state.next:
         return state.next
     oldest = max(state.oldest, stock.first)
     if group < oldest:
         return oldest
     window = state.window
-    return int64(window.ring[place(window, group)].group_last) + 1
+    return int64(window.ring[ring_slot(window, group)].group_last) + 1
 
 
 @jit
-def cropped_group(state: State, stock: Stock, length: int, position: int) -> int:
+def cropped_group(state: State, stock: Stock, size: int, position: int) -> int:
     """The last group of which nothing in the list at this position is relevant; ``ALL`` if nothing is."""
-    bound = upper_bound(state, length, position)
+    bound = upper_bound(state, size, position)
     if bound <= stock.threshold:
         return ALL
-    count = at_least(stock, bound, remainder(state, length, length - position, length - position, bound))
+    count = at_least(stock, bound, remainder(state, size, size - position, size - position, bound))
     return int64(stock.ends[count - state.k]) if count >= state.k else -1
 
 
@@ -89,57 +89,57 @@ def count_below(values: Any, size: int, limit: int) -> int:
 
 
 @jit
-def sizes_worth(state: State, length: int, position: int, bound: float, turn: int) -> Sizes:
+def sizes_worth(state: State, size: int, position: int, bound: float, turn: int) -> Sizes:
     """Of which sizes a set may reach the bound that is met for the first time in the list at a position. All in later turns."""
-    return sizes_reaching(state, length, length - position, bound) if turn < FIRST_LISTS else ANY_SIZE
+    return sizes_reaching(state, size, size - position, bound) if turn < FIRST_LISTS else ANY_SIZE
 
 
 @jit
-def touch(window: Window, probe: Probe, number: int, sizes: Sizes | None, touched: int) -> int:
+def count_hit(window: Window, probe: Probe, number: int, sizes: Sizes | None, hit_count: int) -> int:
     """Count a set, unless it is met for the first time and its size tells that it was met too late to be relevant."""
-    at = place(window, number)
-    tally = window.tally[at]
+    at = ring_slot(window, number)
+    size_and_hits = window.size_and_hits[at]
     if sizes is None:
-        is_first = 1 if tally < MET else 0
+        is_first = 1 if size_and_hits < HIT else 0
         counts = 1
     else:
-        is_first = 1 if is_among(sizes, tally) else 0  # the tally of a set that was met is no size
-        counts = is_first + (1 if tally >= MET else 0)
-    window.tally[at] = tally + counts * MET
-    probe.touched[touched] = number
-    return touched + is_first
+        is_first = 1 if contains(sizes, size_and_hits) else 0  # with hits it is no size
+        counts = is_first + (1 if size_and_hits >= HIT else 0)
+    window.size_and_hits[at] = size_and_hits + counts * HIT
+    probe.hit_sets[hit_count] = number
+    return hit_count + is_first
 
 
 @jit
 def visit_list(
-    state: State, window: Window, index: Index, probe: Probe, at: int, start: int, sizes: Sizes, touched: int
+    state: State, window: Window, index: Index, probe: Probe, at: int, start: int, sizes: Sizes, hit_count: int
 ) -> int:
     """Count the sets of a list, without the arriving one, from its newest back to arrival number ``start``."""
     slot = index.slots[at]
     if slot.newest < start:
-        return touched
+        return hit_count
     if slot.newest < state.next:
-        touched = touch(window, probe, int64(slot.newest), sizes, touched)
+        hit_count = count_hit(window, probe, int64(slot.newest), sizes, hit_count)
         state.pre_candidates += 1
     if slot.capacity > 0:
-        return visit_segment(state, int64(slot.rest), int64(slot.rest) + slot.size - 2, start, sizes, touched)
+        return visit_segment(state, int64(slot.rest), int64(slot.rest) + slot.size - 2, start, sizes, hit_count)
     if slot.size == 2 and slot.rest >= start:
-        touched = touch(window, probe, int64(slot.rest), sizes, touched)
+        hit_count = count_hit(window, probe, int64(slot.rest), sizes, hit_count)
         state.pre_candidates += 1
-    return touched
+    return hit_count
 
 
-@apart
-def visit_segment(state: State, first: int, last: int, start: int, sizes: Sizes, touched: int) -> int:
+@noinline
+def visit_segment(state: State, first: int, last: int, start: int, sizes: Sizes, hit_count: int) -> int:
     """Count the sets of a segment likewise. Apart, so that its loop has the registers for itself."""
-    stay_apart()
+    forbid_inlining()
     if sizes.span == ANY_SIZE.span:
-        return touch_segment(state, first, last, start, None, touched)
-    return touch_segment(state, first, last, start, sizes, touched)
+        return count_hits(state, first, last, start, None, hit_count)
+    return count_hits(state, first, last, start, sizes, hit_count)
 
 
 @jit
-def touch_segment(state: State, first: int, last: int, start: int, sizes: Sizes | None, touched: int) -> int:
+def count_hits(state: State, first: int, last: int, start: int, sizes: Sizes | None, hit_count: int) -> int:
     window, pool, probe = state.window, state.index.pool, state.probe
     p = last
     limit = np.int32(start)
@@ -147,75 +147,75 @@ def touch_segment(state: State, first: int, last: int, start: int, sizes: Sizes 
         number = pool[p]
         if number < limit:
             break
-        touched = touch(window, probe, int64(number), sizes, touched)
+        hit_count = count_hit(window, probe, int64(number), sizes, hit_count)
         p -= 1
     state.pre_candidates += last - p
-    return touched
+    return hit_count
 
 
 @jit
 def scan_lists(state: State, stock: Stock, arrival: Arrival) -> int:
-    """Visit the lists, shortest first: count in the window's tally, and list the sets met in ``touched``. Returns how many.
+    """Visit the lists, shortest first: count hits in the window, and list the sets hit in ``hit_sets``. Returns how many.
 
     ``list_from[p]`` becomes the arrival number from which on the list at position p was visited; it does not fall with p.
     """
     window, index, probe = state.window, state.index, state.probe
-    tokens, first, length = arrival.tokens, arrival.first, arrival.size
+    tokens, first, size = arrival.tokens, arrival.first, arrival.size
     side = state.streams - 1 - arrival.side
     position = 0
-    start = worth_from(state, stock, length, 0)
+    start = first_relevant_arrival(state, stock, size, 0)
     while start < state.next:  # lists with nothing worth visiting cost nothing and come first
-        cropped = count_below(probe.list_newest, length, start)
+        cropped = count_below(probe.list_newest, size, start)
         if cropped == position:
             break
         for p in range(position, cropped):
             probe.list_from[p] = start
         position = cropped
-        if position == length:
+        if position == size:
             return 0
-        start = worth_from(state, stock, length, position)
+        start = first_relevant_arrival(state, stock, size, position)
     if start >= state.next:
         return 0
     left = 0
-    for p in range(length):
+    for p in range(size):
         probe.list_order[left] = (int64(probe.list_size[p]) << 32) | p
         left += 1 if probe.list_newest[p] >= start else 0
     threshold = stock.threshold
-    is_sorted = upper_bound(state, length, min(position + _FEW, length - 1)) > threshold
+    is_sorted = upper_bound(state, size, min(position + _FEW, size - 1)) > threshold
     if is_sorted:
         sort(probe.list_order, 0, left, 32, state.sort_room)
-    touched = 0
-    sizes = sizes_worth(state, length, position, threshold, 0)
+    hit_count = 0
+    sizes = sizes_worth(state, size, position, threshold, 0)
     for q in range(left):
         if not is_sorted:
             bring_smallest(probe.list_order, q, left)
         if q > 0:
             if (probe.list_order[q] >> 32) > _SHORT:
-                start = worth_from(state, stock, length, position)
-                sizes = sizes_worth(state, length, position, threshold, q)
-            elif upper_bound(state, length, position) <= threshold:
+                start = first_relevant_arrival(state, stock, size, position)
+                sizes = sizes_worth(state, size, position, threshold, q)
+            elif upper_bound(state, size, position) <= threshold:
                 start = state.next
             if start >= state.next:
                 break
         probe.list_from[position] = start
         position += 1
         at = list_of(state, tokens[first + (probe.list_order[q] & _LOW)], side)
-        touched = visit_list(state, window, index, probe, at, start, sizes, touched)
-    for p in range(position, length):
+        hit_count = visit_list(state, window, index, probe, at, start, sizes, hit_count)
+    for p in range(position, size):
         probe.list_from[p] = state.next
-    return touched
+    return hit_count
 
 
 @jit
-def mark_tokens(membership: Any, tokens: Any, first: int, length: int) -> None:
-    for p in range(first, first + length):
+def mark_tokens(membership: Any, tokens: Any, first: int, size: int) -> None:
+    for p in range(first, first + size):
         token = int64(tokens[p])
         membership[token >> 6] |= int64(1) << (token & 63)
 
 
 @jit
-def unmark_tokens(membership: Any, tokens: Any, first: int, length: int) -> None:
-    for p in range(first, first + length):
+def unmark_tokens(membership: Any, tokens: Any, first: int, size: int) -> None:
+    for p in range(first, first + size):
         membership[int64(tokens[p]) >> 6] = 0
 
 
@@ -237,63 +237,63 @@ def overlap_with_marked(membership: Any, arena: Any, start: int, size: int, need
 
 
 @jit
-def find_candidates(state: State, stock: Stock, arrival: Arrival, touched: int) -> int:
+def find_candidates(state: State, stock: Stock, arrival: Arrival, hit_count: int) -> int:
     """Verify the sets met. Candidates go behind the pending pairs; returns how many."""
     window, probe = state.window, state.probe
-    length, signature = arrival.size, window.ring[place(window, state.next)].signature
+    size, signature = arrival.size, window.ring[ring_slot(window, state.next)].signature
     is_marked = False
     arena_mask = window.arena.size - 1
     last, threshold = stock.size, stock.threshold
-    visited = length  # at how many positions the set at hand was within the visited part
+    visited = size  # at how many positions the set at hand was within the visited part
     count = 0
-    for t in range(touched):
-        number = int64(probe.touched[t])
-        overlap, size = take_tally(window, number)
-        while visited < length and probe.list_from[visited] <= number:
+    for t in range(hit_count):
+        number = int64(probe.hit_sets[t])
+        overlap, other_size = take_hits(window, number)
+        while visited < size and probe.list_from[visited] <= number:
             visited += 1
         while visited > 0 and probe.list_from[visited - 1] > number:
             visited -= 1
-        most = min(overlap + length - visited, size)
-        if visited < length and reaches_only(state, length, size, most, visited):
+        most = min(overlap + size - visited, other_size)
+        if visited < size and within_upper_bound(state, size, other_size, most, visited):
             continue  # the list at this position was cropped before this set: its upper bound is at most the lower bound
-        record = window.ring[place(window, number)]
-        if visited < length:
+        record = window.ring[ring_slot(window, number)]
+        if visited < size:
             other = record.signature
-            most = min(most, length - count_ones(signature & ~other), size - count_ones(other & ~signature))
-            if reaches_only(state, length, size, most, visited):
+            most = min(most, size - count_ones(signature & ~other), other_size - count_ones(other & ~signature))
+            if within_upper_bound(state, size, other_size, most, visited):
                 continue
-        if not above(state, length, size, most, threshold, np.inf):
+        if not above(state, size, other_size, most, threshold, np.inf):
             continue
         lower, lower_remainder = threshold, np.inf
         rank = state.k - 1 + ending_before(stock, record.group)
         if rank < last:
             best = stock.pairs[rank]
             lower, lower_remainder = best.key, best.remainder
-        if visited < length:
-            if not above(state, length, size, most, lower, lower_remainder):
+        if visited < size:
+            if not above(state, size, other_size, most, lower, lower_remainder):
                 continue
-            needed = min_overlap(state, length, size, most, lower, lower_remainder)
+            needed = min_overlap(state, size, other_size, most, lower, lower_remainder)
             state.verified += 1
             if not is_marked:
-                mark_tokens(probe.membership, arrival.tokens, arrival.first, length)
+                mark_tokens(probe.membership, arrival.tokens, arrival.first, size)
                 is_marked = True
-            overlap = overlap_with_marked(probe.membership, window.arena, record.start & arena_mask, size, needed)
+            overlap = overlap_with_marked(probe.membership, window.arena, record.start & arena_mask, other_size, needed)
             if overlap < needed:
                 continue
-        elif not above(state, length, size, overlap, lower, lower_remainder):
+        elif not above(state, size, other_size, overlap, lower, lower_remainder):
             continue
-        value = key(state, length, size, overlap)
-        rest = remainder(state, length, size, overlap, value)
+        value = key(state, size, other_size, overlap)
+        rest = remainder(state, size, other_size, overlap, value)
         candidate = stock.pending[stock.pending_size + count]
         write_pair(candidate, value, rest, state.next, number, record.group, overlap)
         count += 1
     if is_marked:
-        unmark_tokens(probe.membership, arrival.tokens, arrival.first, length)
+        unmark_tokens(probe.membership, arrival.tokens, arrival.first, size)
     return count
 
 
 @jit
-def forget(state: State, touched: int) -> None:
+def forget(state: State, hit_count: int) -> None:
     """Undo the counts of a scan whose candidates will be looked for again."""
-    for t in range(touched):
-        take_tally(state.window, state.probe.touched[t])
+    for t in range(hit_count):
+        take_hits(state.window, state.probe.hit_sets[t])

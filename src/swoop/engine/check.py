@@ -9,8 +9,8 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from swoop.engine.index import SMALLEST_SEGMENT
-from swoop.engine.vocabulary import NUMBER
-from swoop.engine.window import MET
+from swoop.engine.vocabulary import ID
+from swoop.engine.window import HIT
 from swoop.similarity import COSINE, DICE, HAMMING, JACCARD, OVERLAP
 
 if TYPE_CHECKING:
@@ -27,16 +27,16 @@ def check(engine: Engine) -> None:
 
 
 def _check_window(engine: Engine) -> dict[int, list[int]]:
-    """Returns the token numbers of each valid set."""
+    """Returns the token ids of each valid set."""
     state, memory = engine.state, engine.memory
-    ring, tally = memory["window.ring"], memory["window.tally"]
+    ring, size_and_hits = memory["window.ring"], memory["window.size_and_hits"]
     oldest, end = state.oldest, state.next
     assert 0 <= oldest <= end <= oldest + ring.size
     sets: dict[int, list[int]] = {}
     times: dict[int, int] = {}
     for number in range(oldest, end):
         place = number & (ring.size - 1)
-        sets[number] = engine.numbers_of(number).tolist()
+        sets[number] = engine.token_ids_of(number).tolist()
         times[number] = int(ring["time"][place])
         assert len(set(sets[number])) == len(sets[number]), "a token is repeated in a set"
         if engine.settings.duration:
@@ -47,7 +47,7 @@ def _check_window(engine: Engine) -> dict[int, list[int]]:
         else:
             assert ring["group"][place] == 0
         assert times[number] >= times.get(number - 1, times[number]), "times fall"
-    assert (tally < MET).all(), "counts of a scan are left"
+    assert (size_and_hits < HIT).all(), "counts of a scan are left"
     assert not memory["probe.membership"].any(), "marks of a set are left"
     return sets
 
@@ -62,7 +62,7 @@ def _check_index(engine: Engine, sets: dict[int, list[int]]) -> None:
         for token in tokens:
             expected.setdefault(token * streams + side, []).append(number)
     used: list[tuple[int, int]] = []
-    for at in range(state.vocabulary.tokens * streams):
+    for at in range(state.vocabulary.id_count * streams):
         newest, size, rest, capacity = (int(value) for value in memory["index.slots"][at])
         if capacity:
             used.append((rest, capacity))
@@ -83,17 +83,17 @@ def _check_index(engine: Engine, sets: dict[int, list[int]]) -> None:
 
 def _check_vocabulary(engine: Engine, sets: dict[int, list[int]]) -> None:
     state, memory = engine.state, engine.memory
-    tokens, free = state.vocabulary.tokens, memory["vocabulary.free_tokens"][: state.vocabulary.free_token_count].tolist()
-    entries = [(entry & NUMBER) - 1 for entry in memory["vocabulary.table"].tolist() if entry]
+    tokens, free = state.vocabulary.id_count, memory["vocabulary.free_ids"][: state.vocabulary.free_id_count].tolist()
+    entries = [(entry & ID) - 1 for entry in memory["vocabulary.table"].tolist() if entry]
     assert len(entries) == state.vocabulary.entries, "tokens in the table are not counted"
-    unsettled = [(entry & NUMBER) - 1 for entry in memory["vocabulary.former"].tolist() if entry]
-    entries += [number for number in unsettled if number < state.vocabulary.unsettled]
-    free += sorted(set(range(state.vocabulary.unsettled)) - set(entries))
-    assert sorted(entries + free) == list(range(tokens)), "a token number is lost or given out twice"
-    held = {token for numbers in sets.values() for token in numbers}
+    migration_cursor = [(entry & ID) - 1 for entry in memory["vocabulary.old_table"].tolist() if entry]
+    entries += [number for number in migration_cursor if number < state.vocabulary.migration_cursor]
+    free += sorted(set(range(state.vocabulary.migration_cursor)) - set(entries))
+    assert sorted(entries + free) == list(range(tokens)), "a token id is lost or given out twice"
+    held = {token for tokens in sets.values() for token in tokens}
     assert held <= set(entries), "a token of a valid set is not in the vocabulary"
     values = engine.interning.tokens(np.array(sorted(entries), np.int32)).to_list()
-    assert len({(type(value), value) for value in values}) == len(values), "a token has two numbers"
+    assert len({(type(value), value) for value in values}) == len(values), "a token has two ids"
 
 
 def _check_stock(engine: Engine, sets: dict[int, list[int]]) -> None:

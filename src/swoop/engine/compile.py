@@ -3,8 +3,8 @@
 The decorators:
 
 ``jit``
-    for helpers. They are compiled into the kernels that call them and are never cached on their own. ``part`` and ``apart`` are
-    for the few that must be inlined earlier, or not at all.
+    for helpers. They are compiled into the kernels that call them and are never cached on their own. ``inline_early`` and
+    ``noinline`` are for the few that must be inlined earlier, or not at all.
 ``kernel``
     for the functions that Python calls. Their machine code is cached on disk. Numba's own cache looks at one source
     file only, so a kernel would stay stale after a change in a helper's file or of a constant that was imported; ours is
@@ -28,7 +28,7 @@ import numpy as np
 from llvmlite import ir
 from numba import njit, types
 from numba.core import caching, config
-from numba.extending import intrinsic
+from numba.extending import intrinsic as _intrinsic
 
 from swoop.engine.structures import element_pointer
 
@@ -47,7 +47,7 @@ OPTIONS = {"nogil": True, "error_model": "numpy", "boundscheck": False, "fastmat
 _notice_shown = False
 
 
-instruction = cast(Callable[[Callable[..., Any]], Callable[..., Any]], intrinsic)
+intrinsic = cast(Callable[[Callable[..., Any]], Callable[..., Any]], _intrinsic)
 
 
 def jit(function: Function) -> Function:
@@ -55,15 +55,15 @@ def jit(function: Function) -> Function:
     return cast(Function, njit(**OPTIONS, forceinline=True)(function))
 
 
-def part(function: Function) -> Function:
+def inline_early(function: Function) -> Function:
     """Compile a helper that is called from one place, as if it were written there."""
     return cast(Function, njit(**OPTIONS, inline="always")(function))
 
 
-def apart(function: Function) -> Function:
+def noinline(function: Function) -> Function:
     """Compile a helper that a kernel calls and does not swallow: a large one, or a tight loop that wants all registers.
 
-    The optimiser may swallow it all the same; where that costs, the helper begins with ``stay_apart()``.
+    The optimiser may swallow it all the same; where that costs, the helper begins with ``forbid_inlining()``.
     """
     return cast(Function, njit(**OPTIONS, forceinline=False)(function))  # if not said, it would be as for the caller
 
@@ -180,8 +180,8 @@ def _show_notice() -> None:
         print("swoop: compiling the engine for this machine, once; this takes some seconds ...", file=sys.stderr)
 
 
-@instruction
-def stay_apart(typing_context: Any) -> Any:
+@intrinsic
+def forbid_inlining(typing_context: Any) -> Any:
     """Keep the function that says so out of its callers' code."""
 
     def generate(context: Any, builder: Any, signature: Any, arguments: Any) -> Any:
@@ -191,7 +191,7 @@ def stay_apart(typing_context: Any) -> Any:
     return types.void(), generate
 
 
-@instruction
+@intrinsic
 def count_ones(typing_context: Any, bits: Any) -> Any:
     """The number of one-bits of an int64."""
 
@@ -201,8 +201,8 @@ def count_ones(typing_context: Any, bits: Any) -> Any:
     return types.int64(types.int64), generate
 
 
-@instruction
-def pick(typing_context: Any, condition: Any, yes: Any, no: Any) -> Any:
+@intrinsic
+def select(typing_context: Any, condition: Any, yes: Any, no: Any) -> Any:
     """``yes if condition else no``, without a branch: for conditions that cannot be predicted."""
 
     def generate(context: Any, builder: Any, signature: Any, arguments: Any) -> Any:
@@ -213,7 +213,7 @@ def pick(typing_context: Any, condition: Any, yes: Any, no: Any) -> Any:
     return types.int64(types.boolean, types.int64, types.int64), generate
 
 
-@instruction
+@intrinsic
 def prefetch(typing_context: Any, array: Any, index: Any) -> Any:
     """Ask for the cache line of ``array[index]``, which will be read and written soon."""
 
@@ -232,7 +232,7 @@ def prefetch(typing_context: Any, array: Any, index: Any) -> Any:
     return types.void(array, types.int64), generate
 
 
-@instruction
+@intrinsic
 def call_similarity(typing_context: Any, address: Any, len_r: Any, len_s: Any, overlap: Any) -> Any:
     """Call the compiled user-defined similarity at ``address``."""
 

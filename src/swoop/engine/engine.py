@@ -14,7 +14,7 @@ from typing import Any
 
 import numpy as np
 
-from swoop.engine.arrival import advance, give_up, insert_sets, read_top, rebase, settle_stock
+from swoop.engine.arrival import abort_arrival, advance, insert_sets, read_top, rebase, settle_stock
 from swoop.engine.candidates import SIZES_KNOWN
 from swoop.engine.index import SIZES
 from swoop.engine.interning import Interning
@@ -28,7 +28,7 @@ from swoop.errors import CapacityExceeded, InternalError, InvalidType
 
 COUNTERS = ("pre_candidates", "verified", "candidate_count")
 
-_BATCH = tuple(f"batch.{name}" for name in ("times", "sides", "offsets", "tokens", "keys", "texts", "ends"))
+_BATCH = tuple(f"batch.{name}" for name in ("times", "sides", "offsets", "token_ids", "keys", "texts", "ends"))
 
 # Arrays that grow together. Kernels look at the size of the last one of each, so the others are never smaller.
 _BY_SET = ("probe.list_size", "probe.list_order", "probe.list_from", "probe.list_newest")
@@ -126,7 +126,7 @@ class _Single:
         self.time = memory.new("batch.times", 1)
         self.side = memory.new("batch.sides", 1)
         self.offsets = memory.new("batch.offsets", 2)
-        self.numbers = memory.new("batch.tokens", room)
+        self.token_ids = memory.new("batch.token_ids", room)
         self.keys = memory.new("batch.keys", room)
         self.texts = memory.new("batch.texts", room)
         self.ends = memory.new("batch.ends", room + 1)
@@ -158,11 +158,11 @@ class Engine:
         for name, *_ in state.limits._fields_:
             setattr(state.limits, name, getattr(thresholds, name))
         self._is_running = False  # a kernel, which may have stopped in the middle of an arrival
-        give_up(memory.words)  # loaded now: if it is needed, there may be no memory for that
+        abort_arrival(memory.words)  # loaded now: if it is needed, there may be no memory for that
         self._single: _Single | None = None
         self._spare_tokens = self._spare_bytes = 0  # room for tokens that is known to be there
-        memory.resize(("window.ring", "window.tally", "window.side"), thresholds.sets)
-        memory.resize(("probe.touched",), thresholds.sets + 1)
+        memory.resize(("window.ring", "window.size_and_hits", "window.side"), thresholds.sets)
+        memory.resize(("probe.hit_sets",), thresholds.sets + 1)
         memory.resize(("window.arena",), thresholds.arena)
         memory.resize(("index.pool",), thresholds.pool)
         memory.resize((*_BY_PENDING, *_BY_SPARE_PENDING), thresholds.pending)
@@ -211,7 +211,7 @@ class Engine:
         """Do what was interrupted, and give up the arrival that was. Interrupted itself, it can be done again."""
         self.memory.repair()
         if self._is_running:
-            give_up(self.memory.words)
+            abort_arrival(self.memory.words)
             self._is_running = False
 
     def _grow(self, path: str, needed: int) -> None:
@@ -246,13 +246,13 @@ class Engine:
         memory = self.memory
         sizes = {
             "window.ring": ring,
-            "window.tally": ring,
+            "window.size_and_hits": ring,
             "window.side": ring,
             "window.arena": arena,
-            "probe.touched": ring + 1,
+            "probe.hit_sets": ring + 1,
         }
         new = {path: memory.new(path, size) for path, size in sizes.items()}
-        end = move_sets(memory.words, *(new[f"window.{name}"] for name in ("ring", "tally", "side", "arena")))
+        end = move_sets(memory.words, *(new[f"window.{name}"] for name in ("ring", "size_and_hits", "side", "arena")))
         memory.install(new, {"window.arena_end": end})
 
     # arrivals
@@ -288,7 +288,7 @@ class Engine:
                     "batch.times": single.time,
                     "batch.sides": single.side if self.settings.streams == 2 else single.side[:0],
                     "batch.offsets": single.offsets,
-                    "batch.tokens": single.numbers,
+                    "batch.token_ids": single.token_ids,
                     "batch.keys": single.keys,
                     "batch.texts": single.texts,
                     "batch.ends": single.ends,
@@ -310,7 +310,7 @@ class Engine:
             batch.text_kind = kind
             done = intern_texts(memory.words)
         if done < size:
-            raise InternalError(f"there was no room for the numbers of {size} tokens")
+            raise InternalError(f"there was no room for the ids of {size} tokens")
         batch.at = 0
         self.run(self.algorithm.insert)
 
@@ -376,7 +376,7 @@ class Engine:
 
     @property
     def vocabulary_size(self) -> int:
-        """How many tokens have a number, at most."""
+        """How many tokens have an id, at most."""
         return self.interning.size
 
     @property
@@ -441,14 +441,14 @@ class Engine:
     def tokens_of(self, arrival: int) -> Tokens:
         """The tokens of a valid set."""
         self.ready()
-        return self.interning.tokens(self.numbers_of(arrival - self.state.base))
+        return self.interning.tokens(self.token_ids_of(arrival - self.state.base))
 
-    def numbers_of(self, number: int) -> np.ndarray:
-        """The numbers of the tokens of a valid set."""
+    def token_ids_of(self, number: int) -> np.ndarray:
+        """The ids of the tokens of a valid set."""
         ring, arena = self.memory["window.ring"], self.memory["window.arena"]
         at = number & (ring.size - 1)
         start = int(ring["start"][at]) & (arena.size - 1)
-        return arena[start : start + int(self.memory["window.tally"][at])]
+        return arena[start : start + int(self.memory["window.size_and_hits"][at])]
 
     def contents(self) -> Contents:
         """The window."""
@@ -457,8 +457,8 @@ class Engine:
         numbers = np.arange(self.state.oldest, self.state.next)
         places = numbers & (ring.size - 1)
         offsets = np.zeros(len(numbers) + 1, np.int64)
-        np.cumsum(memory["window.tally"][places], out=offsets[1:])
-        flat = [self.numbers_of(number) for number in numbers.tolist()]
+        np.cumsum(memory["window.size_and_hits"][places], out=offsets[1:])
+        flat = [self.token_ids_of(number) for number in numbers.tolist()]
         return Contents(
             self.oldest,
             ring["time"][places],
@@ -492,7 +492,7 @@ class Engine:
         self._move_window(self.memory["window.ring"].size, self.memory["window.arena"].size)
         self.interning.recycle(0)
         rebase(self.memory.words)
-        give_up(self.memory.words)
+        abort_arrival(self.memory.words)
 
     def shrink(self) -> None:
         """Go on in arrays that fit the window as it is now. O(window)."""

@@ -13,7 +13,7 @@ from typing import Any
 from swoop.engine.compile import int64, jit
 from swoop.engine.layout import State, Stock
 from swoop.engine.stock import ending_before, precedes
-from swoop.engine.window import place
+from swoop.engine.window import ring_slot
 
 ENTER, OUTRANKED, EXPIRED = range(3)
 
@@ -26,9 +26,9 @@ def describe(state: State, pair: Any, row: Any) -> None:
     row.newer = state.base + pair.newer
     row.older = state.base + pair.older
     row.overlap = pair.overlap
-    row.start = window.ring[place(window, pair.newer)].time
-    row.end = window.ring[place(window, pair.older)].time + state.duration
-    row.newer_side = window.side[place(window, pair.newer)]
+    row.start = window.ring[ring_slot(window, pair.newer)].time
+    row.end = window.ring[ring_slot(window, pair.older)].time + state.duration
+    row.newer_side = window.side[ring_slot(window, pair.newer)]
 
 
 @jit

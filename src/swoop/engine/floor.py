@@ -24,13 +24,13 @@ from typing import NamedTuple
 import numpy as np
 
 from swoop.engine.candidates import forget, mark_tokens, overlap_with_marked, sizes_worth, unmark_tokens, visit_list
-from swoop.engine.compile import apart, int64, jit, prefetch, stay_apart
+from swoop.engine.compile import forbid_inlining, int64, jit, noinline, prefetch
 from swoop.engine.index import list_of
 from swoop.engine.layout import DONE, SPARE_FULL, SPARE_PENDING_FULL, Index, State, Stock, Window
 from swoop.engine.rank import key, min_overlap, remainder, upper_bound
 from swoop.engine.sorting import sort
 from swoop.engine.stock import at_least, copy_pair, ending_before, settle, write_pair
-from swoop.engine.window import place, take_tally
+from swoop.engine.window import ring_slot, take_hits
 from swoop.similarity import COSINE
 
 _LOW = (1 << 32) - 1
@@ -65,11 +65,11 @@ def move_horizon(state: State) -> None:
     window, floor = state.window, state.floor
     limit = state.now + floor.outlook - state.duration
     floor.horizon = max(floor.horizon, state.oldest)
-    while floor.horizon < state.next and window.ring[place(window, floor.horizon)].time <= limit:
+    while floor.horizon < state.next and window.ring[ring_slot(window, floor.horizon)].time <= limit:
         floor.horizon += 1
 
 
-@apart
+@noinline
 def raise_floor(state: State, stock: Stock) -> None:
     """Make the k-th similarity at the end of the outlook the floor of a settled stock, if it is higher."""
     if state.floor.outlook < 0 or stock.size < state.k:
@@ -126,25 +126,25 @@ def cover_next(state: State) -> int:
     """Cover one more set: find its pairs with newer sets that are relevant among those covered."""
     window, spare, probe = state.window, state.spare, state.probe
     number = spare.first - 1
-    at = place(window, number)
+    at = ring_slot(window, number)
     record = window.ring[at]
     first = record.start & (window.arena.size - 1)
-    covered = Covered(number, int64(record.group), first, window.tally[at], int64(window.side[at]))
+    covered = Covered(number, int64(record.group), first, window.size_and_hits[at], int64(window.side[at]))
     bound = bound_of(state, covered.group)
     prefetch_lists_of(state, window, state.index, number - SETS_AHEAD)
-    touched, visited = scan_newer(state, covered, bound)
-    if touched > 0:
-        if spare.pending_size + touched >= spare.pending.size:
-            forget(state, touched)
-            state.needed = spare.pending_size + touched + 1
+    hit_count, visited = scan_newer(state, covered, bound)
+    if hit_count > 0:
+        if spare.pending_size + hit_count >= spare.pending.size:
+            forget(state, hit_count)
+            state.needed = spare.pending_size + hit_count + 1
             return SPARE_PENDING_FULL
-        needed = spare.size + spare.pending_size + touched
+        needed = spare.size + spare.pending_size + hit_count
         if needed > spare.pairs.size:
-            forget(state, touched)
+            forget(state, hit_count)
             state.needed = needed
             return SPARE_FULL
         mark_tokens(probe.membership, window.arena, first, covered.size)
-        spare.pending_size += find_newer(state, covered, bound, touched, visited)
+        spare.pending_size += find_newer(state, covered, bound, hit_count, visited)
         unmark_tokens(probe.membership, window.arena, first, covered.size)
     spare.first = number
     if spare.pending_size >= max(state.limits.spare_pending_least, spare.size // 8) or (
@@ -169,10 +169,10 @@ def bound_of(state: State, group: int) -> Bound:
 @jit
 def prefetch_lists_of(state: State, window: Window, index: Index, number: int) -> None:
     """Ask for the lists of the first tokens of a set that will be covered soon."""
-    at = place(window, max(number, state.oldest))
+    at = ring_slot(window, max(number, state.oldest))
     first = window.ring[at].start & (window.arena.size - 1)
     side = state.streams - 1 - int64(window.side[at])
-    for p in range(min(NEAR, window.tally[at])):
+    for p in range(min(NEAR, window.size_and_hits[at])):
         prefetch(index.slots, list_of(state, window.arena[first + p], side))
 
 
@@ -216,37 +216,37 @@ def scan_newer(state: State, covered: Covered, bound: Bound) -> tuple[int, int]:
     if left == 0:
         return 0, visited
     sort(probe.list_order, 0, left, 32, state.sort_room)
-    touched = 0
+    hit_count = 0
     q = 0
     while q < left:
         if not is_worth(state, size, visited, bound):
             break
         at = list_of(state, window.arena[first + (probe.list_order[q] & _LOW)], side)
         sizes = sizes_worth(state, size, visited, bound.key, q)
-        touched = visit_list(state, window, index, probe, at, covered.number + 1, sizes, touched)
+        hit_count = visit_list(state, window, index, probe, at, covered.number + 1, sizes, hit_count)
         visited += 1
         q += 1
-    return touched, visited
+    return hit_count, visited
 
 
 @jit
-def find_newer(state: State, covered: Covered, bound: Bound, touched: int, visited: int) -> int:
+def find_newer(state: State, covered: Covered, bound: Bound, hit_count: int, visited: int) -> int:
     """Verify the sets met, with the covered set's tokens marked. Pairs go behind the pending ones; returns how many."""
     window, spare, probe = state.window, state.spare, state.probe
     arena_mask = window.arena.size - 1
     below = np.nextafter(bound.key, -np.inf)
     pending = spare.pending_size
     count = 0
-    for t in range(touched):
-        number = int64(probe.touched[t])
-        overlap, size = take_tally(window, number)
+    for t in range(hit_count):
+        number = int64(probe.hit_sets[t])
+        overlap, size = take_hits(window, number)
         if visited < covered.size:
             most = min(overlap + covered.size - visited, size)
             if key(state, covered.size, size, most) <= below:
                 continue
             needed = min_overlap(state, covered.size, size, most, below, np.inf)
             state.verified += 1
-            start = window.ring[place(window, number)].start & arena_mask
+            start = window.ring[ring_slot(window, number)].start & arena_mask
             overlap = overlap_with_marked(probe.membership, window.arena, start, size, needed)
             if overlap < needed:
                 continue
@@ -285,7 +285,7 @@ def take_over(state: State) -> int:
 
 
 @jit
-def lacks_pairs(state: State, stock: Stock) -> bool:
+def settle_and_check_short(state: State, stock: Stock) -> bool:
     """Whether a completion is due: there is a floor, and with the pending pairs there are fewer than k."""
     if not is_short(state, stock):
         return False
@@ -294,9 +294,9 @@ def lacks_pairs(state: State, stock: Stock) -> bool:
 
 
 @jit
-def have_enough(state: State) -> int:
+def ensure_k_pairs(state: State) -> int:
     """See to it that k pairs are there, or no floor."""
-    if not lacks_pairs(state, state.stock):
+    if not settle_and_check_short(state, state.stock):
         return DONE
     state.floor.steps = -1  # all
     return complete(state)
@@ -307,11 +307,11 @@ def time_left(state: State, stock: Stock) -> int:
     """Until fewer than k of the settled pairs are left."""
     window = state.window
     last = stock.ends[stock.size - state.k]
-    return window.ring[place(window, last)].time + state.duration - state.now
+    return window.ring[ring_slot(window, last)].time + state.duration - state.now
 
 
 @jit
-def part_of_completion(state: State) -> int:
+def plan_completion(state: State) -> int:
     """How many steps of a completion an arrival is to do: as many as it takes to be done before pairs run short. 0: none."""
     stock, floor = state.stock, state.floor
     if stock.threshold <= state.lowest or state.duration == 0:
@@ -330,7 +330,7 @@ def part_of_completion(state: State) -> int:
 
 
 @jit
-def is_mistaken(state: State, spare: Stock) -> bool:
+def settle_and_check_mistaken(state: State, spare: Stock) -> bool:
     """Whether a completion expected too much: 3/4 of the sets are covered, and fewer than k pairs reach the expected floor."""
     if spare.threshold <= state.lowest or 4 * spare.first > 3 * state.oldest + state.next:
         return False
@@ -340,15 +340,15 @@ def is_mistaken(state: State, spare: Stock) -> bool:
     return is_short(state, spare)
 
 
-@apart
+@noinline
 def complete(state: State) -> int:
     """Do so many steps of a completion as ``steps`` says; when all sets are covered, the spare stock takes over."""
-    stay_apart()
+    forbid_inlining()
     spare, floor = state.spare, state.floor
     if not floor.completing:
         begin_completion(state, state.lowest)
     while True:
-        if is_mistaken(state, spare):
+        if settle_and_check_mistaken(state, spare):
             floor.mistakes += 1
             begin_completion(state, state.lowest)
         if spare.first <= state.oldest:

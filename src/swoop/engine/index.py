@@ -88,7 +88,7 @@ def append_to_list(state: State, index: Index, at: int, number: int) -> bool:
 
 
 @jit
-def take_back(index: Index, at: int) -> None:
+def undo_append(index: Index, at: int) -> None:
     """Undo what was appended last."""
     slot = index.slots[at]
     slot.size -= 1
@@ -134,7 +134,7 @@ def make_room(state: State, index: Index, slot: Any) -> bool:
 def rebase_lists(state: State, shift: int) -> None:
     """Count all set numbers from a base that is ``shift`` later; numbers of expired sets become -1."""
     index = state.index
-    for at in range(state.vocabulary.tokens * state.streams):
+    for at in range(state.vocabulary.id_count * state.streams):
         slot = index.slots[at]
         slot.newest = max(int64(slot.newest) - shift, -1)
         if slot.capacity > 0:

@@ -1,4 +1,4 @@
-"""The vocabulary as Python sees it: how large its table is, when numbers are recycled, and how tokens get their numbers.
+"""The vocabulary as Python sees it: how large its table is, when ids are recycled, and how tokens get their ids.
 
 A table is left for another when 3/8 of its places are taken, and takes 7/16 at most. The next one is so large that tokens of
 valid sets take a sixth of it at most, or a quarter if the window is filling.
@@ -19,48 +19,48 @@ from swoop.errors import CapacityExceeded, InternalError
 
 
 class Interning:
-    """What gives tokens their numbers, in the memory of an engine. ``taken`` counts the rare paths."""
+    """What gives tokens their ids, in the memory of an engine. ``taken`` counts the rare paths."""
 
     def __init__(self, memory: Memory, thresholds: Thresholds, seed: int, taken: Counter[str]) -> None:
         self._memory, self._thresholds, self._taken = memory, thresholds, taken
         self._state, self._vocabulary = memory.state, memory.state.vocabulary
-        self._numbers = memory.new("batch.tokens", 0)  # of the tokens of a batch
+        self._token_ids = memory.new("batch.token_ids", 0)  # of the tokens of a batch
         memory.resize(("vocabulary.block_hashes",), 2 * thresholds.block)
         memory.resize(("vocabulary.block_empty", "vocabulary.block_others"), thresholds.block)
         self._vocabulary.seed = seed
         self._vocabulary.wanted = thresholds.least_table
         self.replace_table(self._new_table(thresholds.least_table))
-        self._make_numbers(1)
+        self._make_ids(1)
 
     def make_room(self, tokens: int, text_bytes: int) -> None:
-        """Recycle some numbers, and ensure room for so many new tokens. All tokens with numbers are in the index."""
+        """Recycle some ids, and ensure room for so many new tokens. All tokens with ids are in the index."""
         memory, vocabulary, thresholds = self._memory, self._vocabulary, self._thresholds
         vocabulary.asked = tokens
-        if not vocabulary.former.size and vocabulary.entries > vocabulary.table.size * 3 // 8:
+        if not vocabulary.old_table.size and vocabulary.entries > vocabulary.table.size * 3 // 8:
             self._prepare_table(tokens)
-        if vocabulary.former.size:
+        if vocabulary.old_table.size:
             self.recycle(max(thresholds.least_steps, thresholds.pace * tokens))
         while vocabulary.entries + tokens > vocabulary.most_entries:  # at once
-            if vocabulary.former.size:
-                self.recycle(vocabulary.unsettled)
+            if vocabulary.old_table.size:
+                self.recycle(vocabulary.migration_cursor)
             else:
                 self.replace_table(self._new_table(max(self._size_of_next_table(), self._table_for(tokens))))
-        self._make_numbers(vocabulary.tokens + max(0, tokens - vocabulary.free_token_count))
+        self._make_ids(vocabulary.id_count + max(0, tokens - vocabulary.free_id_count))
         if text_bytes > 0 or memory["vocabulary.token_text"].size:
             self._make_text_room(tokens, text_bytes)
 
     def _prepare_table(self, tokens: int) -> None:
-        """Clear a part of the coming table, as memory takes its time when touched first; when all is clear, it takes over."""
+        """Clear a part of the next table, as memory takes its time when touched first; when all is clear, it takes over."""
         memory, vocabulary = self._memory, self._vocabulary
-        if vocabulary.cleared == 0 and vocabulary.coming.size != self._size_of_next_table():
-            memory.replace("vocabulary.coming", self._new_table(self._size_of_next_table()))
-        start, size = vocabulary.cleared, vocabulary.coming.size
+        if vocabulary.cleared == 0 and vocabulary.next_table.size != self._size_of_next_table():
+            memory.replace("vocabulary.next_table", self._new_table(self._size_of_next_table()))
+        start, size = vocabulary.cleared, vocabulary.next_table.size
         least = self._thresholds.least_cleared
         stop = start + max(least, 2 * self._thresholds.pace * tokens * size // vocabulary.table.size)
-        memory["vocabulary.coming"][start:stop] = 0
+        memory["vocabulary.next_table"][start:stop] = 0
         vocabulary.cleared = stop
         if stop >= size:
-            self.replace_table(memory["vocabulary.coming"])
+            self.replace_table(memory["vocabulary.next_table"])
 
     def _size_of_next_table(self) -> int:
         vocabulary = self._vocabulary
@@ -69,19 +69,19 @@ class Interning:
         return max(vocabulary.wanted, vocabulary.table.size)
 
     def replace_table(self, table: np.ndarray) -> None:
-        """Begin with an empty table, for which all numbers are to be gone through. The former table is complete."""
+        """Begin with an empty table, for which all ids are to be gone through. The old table is complete."""
         memory, vocabulary = self._memory, self._vocabulary
         self._taken["table replaced"] += 1
         memory.install(
             {
-                "vocabulary.former": memory["vocabulary.table"],
+                "vocabulary.old_table": memory["vocabulary.table"],
                 "vocabulary.table": table,
-                "vocabulary.coming": memory.new("vocabulary.coming", 0),
+                "vocabulary.next_table": memory.new("vocabulary.next_table", 0),
             },
             {
-                "vocabulary.unsettled": vocabulary.tokens,
-                "vocabulary.free_token_count": 0,
-                "vocabulary.former_entries": vocabulary.entries,
+                "vocabulary.migration_cursor": vocabulary.id_count,
+                "vocabulary.free_id_count": 0,
+                "vocabulary.old_entries": vocabulary.entries,
                 "vocabulary.entries": 0,
                 "vocabulary.most_entries": table.size * 7 // 16,
                 "vocabulary.cleared": 0,
@@ -90,17 +90,20 @@ class Interning:
         )
 
     def recycle(self, steps: int) -> None:
-        """Go through so many numbers. In the end it is known how many tokens valid sets hold; the former table is kept as room
+        """Go through so many ids. In the end it is known how many tokens valid sets hold; the old table is kept as room
         for the coming one.
         """
         memory, vocabulary = self._memory, self._vocabulary
         recycle(memory.words, steps)
         self._taken["numbers recycled"] += 1
-        if vocabulary.unsettled:
+        if vocabulary.migration_cursor:
             return
         wanted = self._table_for(max(vocabulary.entries, vocabulary.asked))
         memory.install(
-            {"vocabulary.coming": memory["vocabulary.former"], "vocabulary.former": memory.new("vocabulary.former", 0)},
+            {
+                "vocabulary.next_table": memory["vocabulary.old_table"],
+                "vocabulary.old_table": memory.new("vocabulary.old_table", 0),
+            },
             {"vocabulary.wanted": wanted},
         )
         if wanted <= vocabulary.table.size // 4:
@@ -108,20 +111,20 @@ class Interning:
 
     @property
     def size(self) -> int:
-        """How many tokens have a number. While numbers are gone through, at most so many."""
-        return self._vocabulary.entries + min(self._vocabulary.former_entries, self._vocabulary.unsettled)
+        """How many tokens have an id. While ids are gone through, at most so many."""
+        return self._vocabulary.entries + min(self._vocabulary.old_entries, self._vocabulary.migration_cursor)
 
-    def _make_numbers(self, numbers: int) -> None:
-        """Make room for so many token numbers. Those for which there is a key are given out, so keys grow last."""
+    def _make_ids(self, token_ids: int) -> None:
+        """Make room for so many token ids. Those for which there is a key are given out, so keys grow last."""
         memory, streams = self._memory, self._state.streams
         size = memory["vocabulary.token_key"].size
-        if numbers <= size:
+        if token_ids <= size:
             return
-        if numbers * streams > 2**31 - 1:
+        if token_ids * streams > 2**31 - 1:
             raise CapacityExceeded("the window holds more than 2**31 different tokens; use a shorter window")
         self._taken["token numbers grown"] += 1
-        new = max(memory.grown(numbers), self._thresholds.numbers)
-        memory.resize(("vocabulary.free_tokens",), new)
+        new = max(memory.grown(token_ids), self._thresholds.numbers)
+        memory.resize(("vocabulary.free_ids",), new)
         memory.resize(("probe.membership",), new // 64 + 1)
         memory.resize(("index.slots",), new * streams)
         memory["index.slots"]["newest"][size * streams :] = -1
@@ -141,17 +144,17 @@ class Interning:
         memory.resize(("vocabulary.token_text",), memory["vocabulary.token_key"].size)
 
     def intern(self, tokens: Tokens, least: int) -> int:
-        """Put the numbers of the tokens into the batch: of as many as find room, and at least of so many."""
+        """Put the ids of the tokens into the batch: of as many as find room, and at least of so many."""
         memory = self._memory
         text_bytes = sum(len(texts.data) + len(texts) for texts in (tokens.strings, tokens.byte_strings))
-        if self._numbers.size < len(tokens):
-            self._numbers = memory.new("batch.tokens", len(tokens) + len(tokens) // 8)
-        numbers = self._numbers[: len(tokens)]
+        if self._token_ids.size < len(tokens):
+            self._token_ids = memory.new("batch.token_ids", len(tokens) + len(tokens) // 8)
+        token_ids = self._token_ids[: len(tokens)]
         if tokens.kinds is None:
             self.make_room(min(len(tokens), max(least, self._thresholds.room) + self._thresholds.block), text_bytes)
-            memory.replace("batch.tokens", numbers)
+            memory.replace("batch.token_ids", token_ids)
             done = self._intern_kind(tokens)
-            memory.replace("batch.tokens", numbers[:done])
+            memory.replace("batch.token_ids", token_ids[:done])
             return done
         self.make_room(len(tokens), text_bytes)
         for part, kind in (
@@ -159,12 +162,12 @@ class Interning:
             (Tokens(strings=tokens.strings), STRING),
             (Tokens(byte_strings=tokens.byte_strings), BYTES),
         ):
-            memory.replace("batch.tokens", memory.new("batch.tokens", len(part)))
+            memory.replace("batch.token_ids", memory.new("batch.token_ids", len(part)))
             if self._intern_kind(part) < len(part):
-                raise InternalError(f"there was no room for the numbers of {len(part)} tokens")
-            numbers[tokens.places(kind)] = memory["batch.tokens"]
-        memory.replace("batch.tokens", numbers)
-        return len(numbers)
+                raise InternalError(f"there was no room for the ids of {len(part)} tokens")
+            token_ids[tokens.places(kind)] = memory["batch.token_ids"]
+        memory.replace("batch.token_ids", token_ids)
+        return len(token_ids)
 
     def _intern_kind(self, tokens: Tokens) -> int:
         """Tokens of one kind."""
@@ -181,24 +184,24 @@ class Interning:
         return 0
 
     def drop_room(self) -> None:
-        """Let the room for the numbers of a batch go."""
-        self._numbers = self._memory.new("batch.tokens", 0)
+        """Let the room for the ids of a batch go."""
+        self._token_ids = self._memory.new("batch.token_ids", 0)
 
-    def tokens(self, numbers: np.ndarray) -> Tokens:
-        """The tokens with the given numbers."""
+    def tokens(self, token_ids: np.ndarray) -> Tokens:
+        """The tokens with the given ids."""
         keys, starts, texts = (self._memory[f"vocabulary.{name}"] for name in ("token_key", "token_text", "texts"))
         if starts.size == 0:
-            return Tokens(integers=keys[numbers])
+            return Tokens(integers=keys[token_ids])
         known: dict[int, Any] = {}
-        for number in np.unique(numbers).tolist():
-            start = int(starts[number]) - 1
+        for token_id in np.unique(token_ids).tolist():
+            start = int(starts[token_id]) - 1
             if start < 0:
-                known[number] = int(keys[number])
+                known[token_id] = int(keys[token_id])
             else:
                 body = start + HEADER
                 text = texts[body : body + int.from_bytes(texts[start : start + 4].tobytes(), "little")].tobytes()
-                known[number] = text if texts[start + 4] == BYTES else text.decode("utf-8", "surrogatepass")
-        return Tokens.of([known[number] for number in numbers.tolist()])
+                known[token_id] = text if texts[start + 4] == BYTES else text.decode("utf-8", "surrogatepass")
+        return Tokens.of([known[token_id] for token_id in token_ids.tolist()])
 
     def _new_table(self, places: int) -> np.ndarray:
         return self._memory.new("vocabulary.table", places)

@@ -71,26 +71,26 @@ class Limits(ctypes.Structure):
 
 @structure
 class Vocabulary(ctypes.Structure):
-    """Tokens and their numbers."""
+    """Tokens and their ids."""
 
     seed: int  # of the hash
-    tokens: int  # token numbers allotted
-    free_token_count: int
+    id_count: int  # ids allotted
+    free_id_count: int
     entries: int  # tokens in the table
     most_entries: int
-    unsettled: int  # numbers below it are in the former table, or free
-    former_entries: int  # tokens in the former table
-    cleared: int  # places of the coming table
-    wanted: int  # places of the coming table, at least
+    migration_cursor: int  # ids below it are in the old table, or free
+    old_entries: int  # tokens in the old table
+    cleared: int  # places of the next table
+    wanted: int  # places of the next table, at least
     asked: int  # tokens for which there is to be room
     oldest_then: int  # the oldest valid set when the table was new
     texts_end: int
     table: Int64s
-    former: Int64s
-    coming: Int64s
+    old_table: Int64s
+    next_table: Int64s
     token_key: Int64s
-    token_text: Int64s  # where the text of a number is, plus one; 0: it is no text
-    free_tokens: Int32s
+    token_text: Int64s  # where the text of an id is, plus one; 0: it is no text
+    free_ids: Int32s
     texts: Bytes
     free_texts: Int64s
     block_hashes: Int64s
@@ -100,11 +100,11 @@ class Vocabulary(ctypes.Structure):
 
 @structure
 class Window(ctypes.Structure):
-    """The valid sets and their tokens. The tally of a set is its size; while lists are scanned, it counts the set as well."""
+    """The valid sets and their tokens. While lists are scanned, hits are counted beside the size of a set."""
 
     arena_end: int
     ring: Annotated[Any, RING]
-    tally: Int64s
+    size_and_hits: Int64s
     side: Int8s
     arena: Int32s
 
@@ -132,7 +132,7 @@ class Probe(ctypes.Structure):
     """Room to find candidates: a bit for each token, an entry for each set of the ring, and some for each token of a set."""
 
     membership: Int64s
-    touched: Int32s
+    hit_sets: Int32s
     list_newest: Int32s
     list_size: Int32s
     list_order: Int64s
@@ -193,16 +193,16 @@ class Feed(ctypes.Structure):
 
 @structure
 class Batch(ctypes.Structure):
-    """The sets that are being inserted; ``sides`` is empty in a self join. ``tokens`` are numbers, from token ``first`` on."""
+    """The sets that are being inserted; ``sides`` is empty in a self join. ``token_ids`` are those from token ``first`` on."""
 
     at: int  # the set that is next
-    first: int  # the token, of all of the batch, whose number is the first in tokens
+    first: int  # the token, of all of the batch, whose id is the first in token_ids
     text_kind: int
     is_single: int  # whether its arrays are those for the arrival of one set
     times: Int64s
     sides: Int8s
     offsets: Int64s
-    tokens: Int32s
+    token_ids: Int32s
     keys: Int64s
     texts: Bytes
     ends: Int64s
@@ -274,8 +274,8 @@ class Arrival(NamedTuple):
 
 @jit
 def is_ready(batch: Batch) -> bool:
-    """Whether there is a next set, all of whose tokens have numbers."""
-    return bool(batch.at < batch.offsets.size - 1 and batch.offsets[batch.at + 1] - batch.first <= batch.tokens.size)
+    """Whether there is a next set, all of whose tokens have ids."""
+    return bool(batch.at < batch.offsets.size - 1 and batch.offsets[batch.at + 1] - batch.first <= batch.token_ids.size)
 
 
 @jit
@@ -283,4 +283,4 @@ def next_arrival(batch: Batch) -> Arrival:
     i = batch.at
     side = int64(batch.sides[i]) if batch.sides.size > 0 else 0
     start = batch.offsets[i]
-    return Arrival(batch.times[i], side, batch.tokens, start - batch.first, batch.offsets[i + 1] - start)
+    return Arrival(batch.times[i], side, batch.token_ids, start - batch.first, batch.offsets[i + 1] - start)

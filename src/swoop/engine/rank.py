@@ -74,7 +74,7 @@ def upper_bound(state: State, l: int, position: int) -> float:
 
 
 @jit
-def reaches_only(state: State, l: int, m: int, o: int, position: int) -> bool:
+def within_upper_bound(state: State, l: int, m: int, o: int, position: int) -> bool:
     """Whether the pair ranks no higher than ub(l, position). In integers: this is asked of every set that a list holds."""
     kind = state.kind
     rest = l - position
@@ -127,7 +127,7 @@ def sizes_reaching(state: State, l: int, most: int, bound: float) -> Sizes:
 
 
 @jit
-def is_among(sizes: Sizes, size: int) -> bool:
+def contains(sizes: Sizes, size: int) -> bool:
     return uint64(size - sizes.least) <= uint64(sizes.span)
 
 

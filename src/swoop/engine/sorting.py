@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import Any
 
-from swoop.engine.compile import int64, jit, pick
+from swoop.engine.compile import int64, jit, select
 from swoop.engine.layout import SortRoom
 
 _FEW = 32
@@ -38,7 +38,7 @@ def bring_smallest(values: Any, at: int, size: int) -> None:
     least, place = values[at], at
     for p in range(at + 1, size):
         value = values[p]
-        place = pick(value < least, p, place)
+        place = select(value < least, p, place)
         least = min(value, least)
     values[place] = values[at]
     values[at] = least

@@ -15,7 +15,7 @@ from __future__ import annotations
 
 from typing import Any
 
-from swoop.engine.compile import apart, int64, jit, pick
+from swoop.engine.compile import int64, jit, noinline, select
 from swoop.engine.layout import State, Stock
 from swoop.engine.sorting import sort
 
@@ -43,7 +43,7 @@ def ending_before(stock: Stock, group: int) -> int:
     low = 0
     while size > 1:
         half = size >> 1
-        low = pick(stock.ends[low + half - 1] < group, low + half, low)
+        low = select(stock.ends[low + half - 1] < group, low + half, low)
         size -= half
     return low + (1 if size == 1 and stock.ends[low] < group else 0)
 
@@ -55,7 +55,7 @@ def at_least(stock: Stock, key: float, remainder: float) -> int:
     low = 0
     while size > 1:
         half = size >> 1
-        low = pick(stock.pairs[low + half - 1].key >= key, low + half, low)
+        low = select(stock.pairs[low + half - 1].key >= key, low + half, low)
         size -= half
     if size == 1 and stock.pairs[low].key >= key:
         low += 1
@@ -218,7 +218,7 @@ def adopt_draft(state: State, stock: Stock, size: int, struck: int) -> None:
     stock.settlings += 1
 
 
-@apart
+@noinline
 def settle(state: State, stock: Stock) -> None:
     """Insert the pending pairs, remove what they render irrelevant and what has ended (Algorithm 3).
 

@@ -20,7 +20,7 @@ class Thresholds:
     sets, arena
         Room of a new window: sets and their tokens; powers of two.
     pool, set_tokens, pending, stock, feed, numbers
-        Room of a new engine: entries of long lists, tokens of an arriving set, pending pairs, pairs, changes, token numbers.
+        Room of a new engine: entries of long lists, tokens of an arriving set, pending pairs, pairs, changes, token ids.
     smallest_ring, smallest_arena, oversize
         A window is moved to smaller arrays if it fills less than one part in ``oversize`` of them, which is 4 at least, and
         they are larger than this; no smaller than those of a new engine.
@@ -33,13 +33,13 @@ class Thresholds:
     pending_least, spare_pending_least
         Pending pairs are settled when there are so many; the same for the spare stock.
     chunk_tokens
-        Tokens of a batch that get their numbers at a time, at most; or those of one set.
+        Tokens of a batch that get their ids at a time, at most; or those of one set.
     spare_tokens
         Tokens for which room is made at a time when sets come one by one; and as many bytes of texts.
     least_table
         Places of the smallest table of the vocabulary.
     least_steps, pace
-        Token numbers that are gone through at a time, at least; and so many for each token that may come.
+        Token ids that are gone through at a time, at least; and so many for each token that may come.
     least_cleared
         Places of the next table that are cleared at a time, at least.
     block

@@ -1,14 +1,14 @@
-"""The vocabulary: tokens become dense numbers, and numbers of tokens that no valid set holds are given out again.
+"""The vocabulary: tokens become dense ids, and ids of tokens that no valid set holds are given out again.
 
-An open-addressing table of 8-byte entries: a tag, which is the upper 33 bits of the token's hash, and its number plus one (0:
+An open-addressing table of 8-byte entries: a tag, which is the upper 33 bits of the token's hash, and its id plus one (0:
 empty). The tag of an integer from 0 to 2^32 - 1 belongs to no other token, so it decides. All other tokens are wide, which the
 lowest bit of their tag tells: an integer is its own 64-bit key, so the key decides; a text has its hash for key, and its bytes
 decide.
 
-When a table is rather full, another takes its place, larger if need be. Then all numbers are gone through, some at a time, so
-that no arrival has to wait for all of them: tokens that valid sets hold are entered into the new table, the numbers of the
-others are free. Those that are still to come are found in the former table. This goes on between two batches only, when every
-token with a number has been put into the index: the index then knows the newest set of each token.
+When a table is rather full, another takes its place, larger if need be. Then all ids are gone through, some at a time, so
+that no arrival has to wait for all of them: tokens that valid sets hold are entered into the new table, the ids of the
+others are free. Those that are still to come are found in the old table. This goes on between two batches only, when every
+token with an id has been put into the index: the index then knows the newest set of each token.
 """
 
 from __future__ import annotations
@@ -25,7 +25,7 @@ _AHEAD, _NEAR = 48, 20  # tokens between a prefetch and its use: of a table's en
 
 _LOW = (1 << 32) - 1
 _WIDE = 1 << 31
-NUMBER = _WIDE - 1  # the bits of an entry that are a number plus one; the others are the tag
+ID = _WIDE - 1  # the bits of an entry that are an id plus one; the others are the tag
 
 
 @jit
@@ -57,40 +57,40 @@ def hash_text(texts: Any, start: int, end: int, kind: int, seed: int) -> int:
 
 @jit
 def has_room(vocabulary: Vocabulary, tokens: int) -> bool:
-    """Whether so many more tokens can be entered into the table and given numbers."""
-    free = vocabulary.free_token_count + vocabulary.token_key.size - vocabulary.tokens
+    """Whether so many more tokens can be entered into the table and given ids."""
+    free = vocabulary.free_id_count + vocabulary.token_key.size - vocabulary.id_count
     return bool(vocabulary.entries + tokens <= vocabulary.most_entries and tokens <= free)
 
 
 @jit
-def new_number(vocabulary: Vocabulary) -> int:
-    if vocabulary.free_token_count > 0:
-        vocabulary.free_token_count -= 1
-        return int64(vocabulary.free_tokens[vocabulary.free_token_count])
-    vocabulary.tokens += 1
-    return vocabulary.tokens - 1
+def new_id(vocabulary: Vocabulary) -> int:
+    if vocabulary.free_id_count > 0:
+        vocabulary.free_id_count -= 1
+        return int64(vocabulary.free_ids[vocabulary.free_id_count])
+    vocabulary.id_count += 1
+    return vocabulary.id_count - 1
 
 
 @jit
-def is_text(vocabulary: Vocabulary, number: int) -> bool:
-    """Whether a number is that of a text."""
-    return vocabulary.token_text.size > 0 and vocabulary.token_text[number] > 0
+def is_text(vocabulary: Vocabulary, token_id: int) -> bool:
+    """Whether an id is that of a text."""
+    return vocabulary.token_text.size > 0 and vocabulary.token_text[token_id] > 0
 
 
 @jit
-def free_number(vocabulary: Vocabulary, number: int) -> None:
-    vocabulary.free_tokens[vocabulary.free_token_count] = number
-    vocabulary.free_token_count += 1
-    if is_text(vocabulary, number):
-        free_text(vocabulary, vocabulary.token_text[number] - 1)
-        vocabulary.token_text[number] = 0
+def free_id(vocabulary: Vocabulary, token_id: int) -> None:
+    vocabulary.free_ids[vocabulary.free_id_count] = token_id
+    vocabulary.free_id_count += 1
+    if is_text(vocabulary, token_id):
+        free_text(vocabulary, vocabulary.token_text[token_id] - 1)
+        vocabulary.token_text[token_id] = 0
 
 
 @jit
 def next_like(table: Any, hashed: int, limit: int, at: int) -> int:
-    """The first place from ``at`` on with this tag and a number below a limit, or that is empty."""
+    """The first place from ``at`` on with this tag and an id below a limit, or that is empty."""
     mask = table.size - 1
-    tag = hashed & ~NUMBER
+    tag = hashed & ~ID
     at &= mask
     while table[at] != 0 and uint64((table[at] ^ tag) - 1) >= uint64(limit):
         at = (at + 1) & mask
@@ -98,19 +98,19 @@ def next_like(table: Any, hashed: int, limit: int, at: int) -> int:
 
 
 @jit
-def number_at(table: Any, at: int) -> int:
-    return (table[at] & NUMBER) - 1
+def id_at(table: Any, at: int) -> int:
+    return (table[at] & ID) - 1
 
 
 @jit
 def place_of_integer(table: Any, vocabulary: Vocabulary, hashed: int, token: int, limit: int) -> int:
-    """The place of a token in the table, if its number is below a limit; else the empty place behind it."""
+    """The place of a token in the table, if its id is below a limit; else the empty place behind it."""
     at = next_like(table, hashed, limit, hashed)
     if hashed & _WIDE == 0:
         return at
     while table[at] != 0:
-        number = number_at(table, at)
-        if vocabulary.token_key[number] == token and not is_text(vocabulary, number):
+        token_id = id_at(table, at)
+        if vocabulary.token_key[token_id] == token and not is_text(vocabulary, token_id):
             return at
         at = next_like(table, hashed, limit, at + 1)
     return at
@@ -123,9 +123,9 @@ def place_of_text(
     """The same of a text."""
     at = next_like(table, hashed, limit, hashed)
     while table[at] != 0:
-        number = number_at(table, at)
-        stored = vocabulary.token_text[number] - 1
-        is_like = stored >= 0 and vocabulary.token_key[number] == hashed
+        token_id = id_at(table, at)
+        stored = vocabulary.token_text[token_id] - 1
+        is_like = stored >= 0 and vocabulary.token_key[token_id] == hashed
         if is_like and same_text(vocabulary.texts, stored, given, start, end, kind):
             return at
         at = next_like(table, hashed, limit, at + 1)
@@ -133,38 +133,38 @@ def place_of_text(
 
 
 @jit
-def number_of_integer(vocabulary: Vocabulary, hashed: int, token: int) -> int:
-    """The number of an integer, a new one if it has none. There must be room for that."""
-    table, former = vocabulary.table, vocabulary.former
-    place = place_of_integer(table, vocabulary, hashed, token, NUMBER)
-    found = number_at(table, place)
-    if found < 0 and former.size > 0:
-        found = number_at(former, place_of_integer(former, vocabulary, hashed, token, vocabulary.unsettled))
+def id_of_integer(vocabulary: Vocabulary, hashed: int, token: int) -> int:
+    """The id of an integer, a new one if it has none. There must be room for that."""
+    table, old_table = vocabulary.table, vocabulary.old_table
+    place = place_of_integer(table, vocabulary, hashed, token, ID)
+    found = id_at(table, place)
+    if found < 0 and old_table.size > 0:
+        found = id_at(old_table, place_of_integer(old_table, vocabulary, hashed, token, vocabulary.migration_cursor))
     return found if found >= 0 else enter_integer(vocabulary, place, hashed, token)
 
 
 @jit
 def enter_integer(vocabulary: Vocabulary, place: int, hashed: int, token: int) -> int:
-    """Give a new integer a number."""
-    number = new_number(vocabulary)
-    vocabulary.token_key[number] = token
-    enter(vocabulary, place, hashed, number)
-    return number
+    """Give a new integer an id."""
+    token_id = new_id(vocabulary)
+    vocabulary.token_key[token_id] = token
+    enter(vocabulary, place, hashed, token_id)
+    return token_id
 
 
 @kernel
 def intern_integers(memory: Any) -> int:
-    """Turn ``batch_keys`` into token numbers in ``batch_tokens``, as far as there is room for new ones. Returns how many."""
+    """Turn ``batch.keys`` into token ids in ``batch.token_ids``, as far as there is room for new ones. Returns how many."""
     state = state_of(memory)
     vocabulary = state.vocabulary
-    keys, numbers = state.batch.keys, state.batch.tokens
+    keys, token_ids = state.batch.keys, state.batch.token_ids
     if keys.size > 0 and hash_integer(keys[0], vocabulary.seed) & _WIDE:  # then most are
-        return intern_one_by_one(vocabulary, keys, numbers)
-    return intern_in_blocks(vocabulary, keys, numbers)
+        return intern_one_by_one(vocabulary, keys, token_ids)
+    return intern_in_blocks(vocabulary, keys, token_ids)
 
 
 @jit
-def intern_one_by_one(vocabulary: Vocabulary, keys: Any, numbers: Any) -> int:
+def intern_one_by_one(vocabulary: Vocabulary, keys: Any, token_ids: Any) -> int:
     table = vocabulary.table
     mask = table.size - 1
     seed = vocabulary.seed
@@ -172,11 +172,11 @@ def intern_one_by_one(vocabulary: Vocabulary, keys: Any, numbers: Any) -> int:
     for p in range(keys.size):
         prefetch(table, hash_integer(keys[min(p + _AHEAD, last)], seed) & mask)
         near = hash_integer(keys[min(p + _NEAR, last)], seed)
-        prefetch(vocabulary.token_key, number_at(table, near & mask))
+        prefetch(vocabulary.token_key, id_at(table, near & mask))
         if not has_room(vocabulary, 1):
             return p
         token = keys[p]
-        numbers[p] = number_of_integer(vocabulary, hash_integer(token, seed), token)
+        token_ids[p] = id_of_integer(vocabulary, hash_integer(token, seed), token)
     return int64(keys.size)
 
 
@@ -195,7 +195,7 @@ def hash_ahead(vocabulary: Vocabulary, keys: Any, p: int) -> None:
 
 
 @jit
-def intern_in_blocks(vocabulary: Vocabulary, keys: Any, numbers: Any) -> int:
+def intern_in_blocks(vocabulary: Vocabulary, keys: Any, token_ids: Any) -> int:
     """Some tokens at a time: first all are looked for in the first place, which takes no branch that cannot be predicted. Then
     those whose first place was empty are entered there, and those that found another token there are looked for elsewhere.
     """
@@ -214,59 +214,59 @@ def intern_in_blocks(vocabulary: Vocabulary, keys: Any, numbers: Any) -> int:
             hash_ahead(vocabulary, keys, min(p + _AHEAD, last))
             hashed = kept_hash(hashes, p)
             entry = table[hashed & mask]
-            number = (entry ^ (hashed & ~NUMBER)) - 1
-            numbers[p] = number
+            token_id = (entry ^ (hashed & ~ID)) - 1
+            token_ids[p] = token_id
             empty[empty_count] = p
             others[other_count] = p
             is_empty = 1 if entry == 0 else 0
-            is_found = uint64(number | (hashed & _WIDE)) < uint64(NUMBER)
+            is_found = uint64(token_id | (hashed & _WIDE)) < uint64(ID)
             empty_count += is_empty
             other_count += (0 if is_found else 1) - is_empty
         for e in range(empty_count):
             p = int64(empty[e])
             hashed, token = kept_hash(hashes, p), keys[p]
             place = hashed & mask
-            if table[place] == 0 and vocabulary.former.size == 0:
-                numbers[p] = enter_integer(vocabulary, place, hashed, token)
+            if table[place] == 0 and vocabulary.old_table.size == 0:
+                token_ids[p] = enter_integer(vocabulary, place, hashed, token)
             else:
-                numbers[p] = number_of_integer(vocabulary, hashed, token)
+                token_ids[p] = id_of_integer(vocabulary, hashed, token)
         for o in range(other_count):
             p = int64(others[o])
-            numbers[p] = number_of_integer(vocabulary, kept_hash(hashes, p), keys[p])
+            token_ids[p] = id_of_integer(vocabulary, kept_hash(hashes, p), keys[p])
     return int64(keys.size)
 
 
 @kernel
 def intern_texts(memory: Any) -> int:
-    """Turn the texts of ``batch_texts`` (they end at ``batch_ends``) into token numbers likewise."""
+    """Turn the texts of ``batch.texts`` (they end at ``batch.ends``) into token ids likewise."""
     state = state_of(memory)
     vocabulary = state.vocabulary
-    given, ends, numbers = state.batch.texts, state.batch.ends, state.batch.tokens
-    table, former = vocabulary.table, vocabulary.former
+    given, ends, token_ids = state.batch.texts, state.batch.ends, state.batch.token_ids
+    table, old_table = vocabulary.table, vocabulary.old_table
     kind = state.batch.text_kind
     for p in range(ends.size - 1):
         start, end = ends[p], ends[p + 1]
         hashed = hash_text(given, start, end, kind, vocabulary.seed)
-        place = place_of_text(table, vocabulary, hashed, given, start, end, kind, NUMBER)
-        found = number_at(table, place)
+        place = place_of_text(table, vocabulary, hashed, given, start, end, kind, ID)
+        found = id_at(table, place)
         if found < 0:
-            if former.size > 0:
-                place_then = place_of_text(former, vocabulary, hashed, given, start, end, kind, vocabulary.unsettled)
-                found = number_at(former, place_then)
+            if old_table.size > 0:
+                place_then = place_of_text(old_table, vocabulary, hashed, given, start, end, kind, vocabulary.migration_cursor)
+                found = id_at(old_table, place_then)
             if found < 0:
                 if not has_room(vocabulary, 1) or vocabulary.texts_end + room_of(end - start) > vocabulary.texts.size:
                     return p
-                found = new_number(vocabulary)
+                found = new_id(vocabulary)
                 vocabulary.token_key[found] = hashed
                 vocabulary.token_text[found] = store_text(vocabulary, given, start, end, kind) + 1
                 enter(vocabulary, place, hashed, found)
-        numbers[p] = found
+        token_ids[p] = found
     return int64(ends.size - 1)
 
 
 @jit
-def enter(vocabulary: Vocabulary, place: int, hashed: int, number: int) -> None:
-    vocabulary.table[place] = (hashed & ~NUMBER) | (number + 1)
+def enter(vocabulary: Vocabulary, place: int, hashed: int, token_id: int) -> None:
+    vocabulary.table[place] = (hashed & ~ID) | (token_id + 1)
     vocabulary.entries += 1
 
 
@@ -285,8 +285,8 @@ def size_of_room(size: int) -> int:
 @jit
 def room_of(size: int) -> int:
     """How many bytes a text takes."""
-    number = size_of_room(size)
-    return 8 * (number + 1) if number < 32 else 8 << (number - 26)
+    room_class = size_of_room(size)
+    return 8 * (room_class + 1) if room_class < 32 else 8 << (room_class - 26)
 
 
 @jit
@@ -312,9 +312,9 @@ def store_text(vocabulary: Vocabulary, given: Any, start: int, end: int, kind: i
 @jit
 def free_text(vocabulary: Vocabulary, at: int) -> None:
     """Put the room of a text before that which was freed last; ``free_texts`` has places plus one (0: none)."""
-    number = size_of_room(text_size(vocabulary.texts, at))
-    as_words(vocabulary.texts)[at >> 3] = vocabulary.free_texts[number]
-    vocabulary.free_texts[number] = at + 1
+    room_class = size_of_room(text_size(vocabulary.texts, at))
+    as_words(vocabulary.texts)[at >> 3] = vocabulary.free_texts[room_class]
+    vocabulary.free_texts[room_class] = at + 1
 
 
 @jit
@@ -334,42 +334,42 @@ def same_text(texts: Any, at: int, given: Any, start: int, end: int, kind: int) 
 
 
 @jit
-def is_held(state: Any, slots: Any, number: int) -> bool:
+def is_held(state: Any, slots: Any, token_id: int) -> bool:
     """Whether some valid set holds the token."""
     for side in range(state.streams):
-        if slots[number * state.streams + side].newest >= state.oldest:
+        if slots[token_id * state.streams + side].newest >= state.oldest:
             return True
     return False
 
 
 @jit
-def hash_of(vocabulary: Vocabulary, number: int) -> int:
+def hash_of(vocabulary: Vocabulary, token_id: int) -> int:
     """The hash of a token in the table: that of a text is its key."""
-    key = vocabulary.token_key[number]
-    return key if is_text(vocabulary, number) else hash_integer(key, vocabulary.seed)
+    key = vocabulary.token_key[token_id]
+    return key if is_text(vocabulary, token_id) else hash_integer(key, vocabulary.seed)
 
 
 @kernel
 def recycle(memory: Any, steps: int) -> None:
-    """Go through so many of the numbers that are not settled yet, from the highest on.
+    """Go through so many of the ids that are not migrated yet, from the highest on.
 
-    Tokens that valid sets hold are entered into the table, the numbers of the others are free.
+    Tokens that valid sets hold are entered into the table, the ids of the others are free.
     """
     state = state_of(memory)
     vocabulary = state.vocabulary
     slots = state.index.slots
     table = vocabulary.table
     mask = table.size - 1
-    last = max(vocabulary.unsettled - steps, 0)
-    for number in range(vocabulary.unsettled - 1, last - 1, -1):
-        if number >= _AHEAD:
-            prefetch(table, hash_of(vocabulary, number - _AHEAD) & mask)
-        if not is_held(state, slots, number):
-            free_number(vocabulary, number)
+    last = max(vocabulary.migration_cursor - steps, 0)
+    for token_id in range(vocabulary.migration_cursor - 1, last - 1, -1):
+        if token_id >= _AHEAD:
+            prefetch(table, hash_of(vocabulary, token_id - _AHEAD) & mask)
+        if not is_held(state, slots, token_id):
+            free_id(vocabulary, token_id)
             continue
-        hashed = hash_of(vocabulary, number)
+        hashed = hash_of(vocabulary, token_id)
         place = hashed & mask
         while table[place] != 0:
             place = (place + 1) & mask
-        enter(vocabulary, place, hashed, number)
-    vocabulary.unsettled = last
+        enter(vocabulary, place, hashed, token_id)
+    vocabulary.migration_cursor = last

@@ -11,23 +11,23 @@ from typing import Any
 from swoop.engine.compile import int64, jit, kernel
 from swoop.engine.layout import Arrival, State, Window, state_of
 
-MET = 1 << 32  # is added to the tally of a set each time that it is met
+HIT = 1 << 32  # is added to the size of a set each time that it is met
 
 
 @jit
-def place(window: Window, number: int) -> int:
+def ring_slot(window: Window, number: int) -> int:
     """Where the set with the given arrival number is in the ring."""
     return int64(number & (window.ring.size - 1))
 
 
 @jit
-def take_tally(window: Window, number: int) -> tuple[int, int]:
+def take_hits(window: Window, number: int) -> tuple[int, int]:
     """How often a set was met, and its size. A new scan can begin."""
-    at = place(window, number)
-    tally = window.tally[at]
-    size = tally & (MET - 1)
-    window.tally[at] = size
-    return tally >> 32, size
+    at = ring_slot(window, number)
+    size_and_hits = window.size_and_hits[at]
+    size = size_and_hits & (HIT - 1)
+    window.size_and_hits[at] = size
+    return size_and_hits >> 32, size
 
 
 @jit
@@ -44,7 +44,7 @@ def needed_in_arena(state: State, window: Window, start: int, size: int) -> int:
     """Elements from the oldest valid token to the end of a set that starts at ``start``."""
     if state.oldest == state.next:
         return size
-    return start + size - window.ring[place(window, state.oldest)].start
+    return start + size - window.ring[ring_slot(window, state.oldest)].start
 
 
 @jit
@@ -53,7 +53,7 @@ def group_of_next(state: State, window: Window, time: int) -> int:
     if state.duration == 0:
         return 0
     if state.oldest < state.next:
-        newest = window.ring[place(window, state.next - 1)]
+        newest = window.ring[ring_slot(window, state.next - 1)]
         if newest.time == time:
             return int64(newest.group)
     return state.next
@@ -62,15 +62,15 @@ def group_of_next(state: State, window: Window, time: int) -> int:
 @jit
 def write_set(state: State, arrival: Arrival, signature: int, start: int, size: int) -> None:
     """Describe the set that is arriving, whose tokens are in the arena: so many, without repeated ones."""
-    window, at = state.window, place(state.window, state.next)
+    window, at = state.window, ring_slot(state.window, state.next)
     group = group_of_next(state, window, arrival.time)
     record = window.ring[at]
     record.time = arrival.time
     record.signature = signature
     record.start = start
     record.group = group
-    window.ring[place(window, group)].group_last = state.next
-    window.tally[at] = size
+    window.ring[ring_slot(window, group)].group_last = state.next
+    window.size_and_hits[at] = size
     window.side[at] = arrival.side
 
 
@@ -78,16 +78,16 @@ def write_set(state: State, arrival: Arrival, signature: int, start: int, size: 
 def leave_group(state: State) -> None:
     """Undo that: the set will not arrive."""
     window = state.window
-    group = window.ring[place(window, state.next)].group
-    window.ring[place(window, group)].group_last = state.next - 1
+    group = window.ring[ring_slot(window, state.next)].group
+    window.ring[ring_slot(window, group)].group_last = state.next - 1
 
 
 @jit
-def has_arrived(state: State) -> None:
+def commit_arrival(state: State) -> None:
     """The set that was described is in the window now."""
     window = state.window
-    at = place(window, state.next)
-    window.arena_end = window.ring[at].start + window.tally[at]
+    at = ring_slot(window, state.next)
+    window.arena_end = window.ring[at].start + window.size_and_hits[at]
     state.next += 1
 
 
@@ -98,7 +98,7 @@ def expire_sets(state: State, now: int) -> None:
     state.now = now
     if state.duration == 0:
         return
-    while state.oldest < state.next and window.ring[place(window, state.oldest)].time <= now - state.duration:
+    while state.oldest < state.next and window.ring[ring_slot(window, state.oldest)].time <= now - state.duration:
         state.oldest += 1
 
 
@@ -114,13 +114,13 @@ def is_oversized(state: State) -> bool:
 
 
 @kernel
-def move_sets(memory: Any, ring: Any, tally: Any, side: Any, arena: Any) -> int:
+def move_sets(memory: Any, ring: Any, size_and_hits: Any, side: Any, arena: Any) -> int:
     """Copy the valid sets to a ring and an arena of other sizes. Returns where their tokens end."""
     state = state_of(memory)
     window = state.window
     end = 0
     for number in range(state.oldest, state.next):
-        source = place(window, number)
+        source = ring_slot(window, number)
         target = number & (ring.size - 1)
         old, new = window.ring[source], ring[target]
         new.time = old.time
@@ -128,11 +128,11 @@ def move_sets(memory: Any, ring: Any, tally: Any, side: Any, arena: Any) -> int:
         new.start = end
         new.group = old.group
         new.group_last = old.group_last
-        length = window.tally[source]
-        tally[target] = length
+        size = window.size_and_hits[source]
+        size_and_hits[target] = size
         side[target] = window.side[source]
         at = old.start & (window.arena.size - 1)
-        for p in range(length):
+        for p in range(size):
             arena[end + p] = window.arena[at + p]
-        end += length
+        end += size
     return end

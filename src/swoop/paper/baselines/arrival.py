@@ -9,20 +9,20 @@ import numpy as np
 from swoop.engine.arrival import PENDING_SHARE, enter_set, entered_set
 from swoop.engine.candidates import (
     find_candidates,
+    first_relevant_arrival,
     mark_tokens,
     overlap_with_marked,
     scan_lists,
     unmark_tokens,
     visit_list,
-    worth_from,
 )
-from swoop.engine.compile import apart, int64, jit, kernel
+from swoop.engine.compile import int64, jit, kernel, noinline
 from swoop.engine.index import list_of
 from swoop.engine.layout import DONE, PENDING_FULL, STOCK_FULL, Arrival, Stock, is_ready, next_arrival
 from swoop.engine.rank import ANY_SIZE, above, key, remainder
 from swoop.engine.sorting import sort
 from swoop.engine.stock import adopt_draft, copy_pair, draft_s, ending_before, settle, write_pair
-from swoop.engine.window import expire_sets, has_arrived, place
+from swoop.engine.window import commit_arrival, expire_sets, ring_slot
 from swoop.paper.baselines.layout import BASE, NOINCREMENT, NOOPT, SCASE, BaselineState, baseline_of
 
 _LOW = (1 << 32) - 1
@@ -30,7 +30,7 @@ _LOW = (1 << 32) - 1
 
 @kernel
 def insert_sets(memory: Any) -> int:
-    """Insert the sets of the batch from its next one on, as many as have numbers for their tokens."""
+    """Insert the sets of the batch from its next one on, as many as have ids for their tokens."""
     state = baseline_of(memory)
     batch = state.batch
     while is_ready(batch):
@@ -41,7 +41,7 @@ def insert_sets(memory: Any) -> int:
     return DONE
 
 
-@apart
+@noinline
 def insert_set(state: BaselineState, arrival: Arrival) -> int:
     expire_sets(state, arrival.time)
     code = room_for_candidates(state, state.stock)
@@ -53,7 +53,7 @@ def insert_set(state: BaselineState, arrival: Arrival) -> int:
     entered = entered_set(state)
     if entered.size > 0 and state.oldest < state.next:
         insert_candidates(state, entered)
-    has_arrived(state)
+    commit_arrival(state)
     return DONE
 
 
@@ -97,12 +97,12 @@ def compare_with_all(state: BaselineState, arrival: Arrival) -> int:
     arena_mask = window.arena.size - 1
     count = 0
     for number in range(state.oldest, state.next):
-        at = place(window, number)
+        at = ring_slot(window, number)
         if state.streams == 2 and window.side[at] == arrival.side:
             continue
         state.pre_candidates += 1
         state.verified += 1
-        record, size = window.ring[at], window.tally[at]
+        record, size = window.ring[at], window.size_and_hits[at]
         overlap = overlap_with_marked(probe.membership, window.arena, record.start & arena_mask, size, 1)
         if overlap <= 0:
             continue
@@ -128,14 +128,14 @@ def scan_in_token_order(state: BaselineState, arrival: Arrival) -> int:
     for p in range(arrival.size):
         probe.list_order[p] = _LOW - int64(arrival.tokens[arrival.first + p])
     sort(probe.list_order, 0, arrival.size, 0, state.sort_room)
-    touched = 0
+    hit_count = 0
     for position in range(arrival.size):
-        start = worth_from(state, stock, arrival.size, position)
+        start = first_relevant_arrival(state, stock, arrival.size, position)
         probe.list_from[position] = start
         if start < state.next:
             at = list_of(state, _LOW - probe.list_order[position], side)
-            touched = visit_list(state, window, index, probe, at, start, ANY_SIZE, touched)
-    return touched
+            hit_count = visit_list(state, window, index, probe, at, start, ANY_SIZE, hit_count)
+    return hit_count
 
 
 @jit

@@ -11,14 +11,14 @@ from typing import Any
 
 from swoop.engine.arrival import room_for_set
 from swoop.engine.candidates import mark_tokens, overlap_with_marked, unmark_tokens
-from swoop.engine.compile import apart, int64, jit, kernel
+from swoop.engine.compile import int64, jit, kernel, noinline
 from swoop.engine.index import list_of
 from swoop.engine.layout import DONE, STOCK_FULL, Arrival, is_ready, next_arrival
 from swoop.engine.rank import key, remainder, upper_bound
 from swoop.engine.sorting import sort
 from swoop.engine.stock import copy_pair, precedes, write_pair
 from swoop.engine.vocabulary import mix
-from swoop.engine.window import expire_sets, has_arrived, place, start_in_arena, write_set
+from swoop.engine.window import commit_arrival, expire_sets, ring_slot, start_in_arena, write_set
 from swoop.paper.baselines.layout import EVENTS_FULL, MET_FULL, BaselineState, Events, baseline_of
 from swoop.similarity import JACCARD
 
@@ -27,7 +27,7 @@ _LOW = (1 << 32) - 1
 
 @kernel
 def insert_sets(memory: Any) -> int:
-    """Insert the sets of the batch from its next one on, as many as have numbers for their tokens."""
+    """Insert the sets of the batch from its next one on, as many as have ids for their tokens."""
     state = baseline_of(memory)
     batch = state.batch
     while is_ready(batch):
@@ -53,9 +53,9 @@ def refresh(memory: Any) -> int:
     return join_window(state)
 
 
-@apart
+@noinline
 def insert_set(state: BaselineState, arrival: Arrival) -> int:
-    """Put a set into the window, with its tokens in the order of their numbers, descending, without repeated ones."""
+    """Put a set into the window, with its tokens in the order of their ids, descending, without repeated ones."""
     window, index, order = state.window, state.index, state.probe.list_order
     expire_sets(state, arrival.time)
     code = room_for_set(state, window, arrival.size)
@@ -76,11 +76,11 @@ def insert_set(state: BaselineState, arrival: Arrival) -> int:
         slot.newest = state.next
         slot.size = 1
     write_set(state, arrival, 0, start, kept)
-    has_arrived(state)
+    commit_arrival(state)
     return DONE
 
 
-@apart
+@noinline
 def join_window(state: BaselineState) -> int:
     """The top-k of all pairs of valid sets, from nothing; they become the stock."""
     window, posts, met = state.window, state.posts, state.met
@@ -93,9 +93,9 @@ def join_window(state: BaselineState) -> int:
     if code != DONE:  # it will be done once more
         state.pre_candidates, state.verified, state.candidate_count = counts
     for number in range(state.oldest, state.next):
-        at = place(window, number)
+        at = ring_slot(window, number)
         first = window.ring[at].start & (window.arena.size - 1)
-        for p in range(first, first + window.tally[at]):
+        for p in range(first, first + window.size_and_hits[at]):
             posts.heads[window.arena[p]] = 0
     if code == DONE:
         state.joined_from = state.base + state.oldest
@@ -105,7 +105,7 @@ def join_window(state: BaselineState) -> int:
 @jit
 def has_room(state: BaselineState) -> bool:
     events, posts = state.events, state.posts
-    if events.bound.size < state.next - state.oldest or posts.heads.size < state.vocabulary.tokens:
+    if events.bound.size < state.next - state.oldest or posts.heads.size < state.vocabulary.id_count:
         return False
     return bool(posts.set.size >= state.window.arena.size)
 
@@ -118,75 +118,75 @@ def process_events(state: BaselineState) -> int:
     membership = state.probe.membership
     pending = posted = met_count = 0
     for number in range(state.oldest, state.next):
-        length = window.tally[place(window, number)]
-        if length > 0:
-            pending = push(events, pending, upper_bound(state, length, 0), number, 0)
+        size = window.size_and_hits[ring_slot(window, number)]
+        if size > 0:
+            pending = push(events, pending, upper_bound(state, size, 0), number, 0)
     while pending > 0:
         best, number, position = events.bound[0], int64(events.set[0]), int64(events.position[0])
         pending = pop(events, pending)
         if best <= stock.threshold or (stock.size == state.k and best < stock.pairs[state.k - 1].key):
             break
-        at = place(window, number)
-        length = window.tally[at]
+        at = ring_slot(window, number)
+        size = window.size_and_hits[at]
         first = window.ring[at].start & arena_mask
         token = int64(window.arena[first + position])
-        rest = length - position
+        rest = size - position
         is_marked = False
         post = int64(posts.heads[token])
         while post > 0:
             other, other_position = int64(posts.set[post - 1]), int64(posts.position[post - 1])
             post = int64(posts.next[post - 1])
             state.pre_candidates += 1
-            other_at = place(window, other)
+            other_at = ring_slot(window, other)
             if state.streams == 2 and window.side[at] == window.side[other_at]:
                 continue
-            size = window.tally[other_at]
-            most = min(rest, size - other_position)
-            best = key(state, length, size, most)
+            other_size = window.size_and_hits[other_at]
+            most = min(rest, other_size - other_position)
+            best = key(state, size, other_size, most)
             if best <= stock.threshold or (stock.size == state.k and best < stock.pairs[state.k - 1].key):
                 continue
             if 2 * met_count >= met.size:
                 if is_marked:
-                    unmark_tokens(membership, window.arena, first, length)
+                    unmark_tokens(membership, window.arena, first, size)
                 return MET_FULL
             newer, older = max(number, other), min(number, other)
             if not is_new(met, (newer << 32) | older):
                 continue
             met_count += 1
             if not is_marked:
-                mark_tokens(membership, window.arena, first, length)
+                mark_tokens(membership, window.arena, first, size)
                 is_marked = True
             state.verified += 1
-            overlap = overlap_with_marked(membership, window.arena, window.ring[other_at].start & arena_mask, size, 1)
+            overlap = overlap_with_marked(membership, window.arena, window.ring[other_at].start & arena_mask, other_size, 1)
             if stock.size + 1 >= stock.pairs.size:
-                unmark_tokens(membership, window.arena, first, length)
+                unmark_tokens(membership, window.arena, first, size)
                 state.needed = stock.size + 2
                 return STOCK_FULL
-            rank_pair(state, length, size, overlap, newer, older)
+            rank_pair(state, size, other_size, overlap, newer, older)
         if is_marked:
-            unmark_tokens(membership, window.arena, first, length)
+            unmark_tokens(membership, window.arena, first, size)
         bound = stock.pairs[state.k - 1].key if stock.size == state.k else stock.threshold
-        if state.kind != JACCARD or rest / (length + position) >= bound:  # their indexing bound
+        if state.kind != JACCARD or rest / (size + position) >= bound:  # their indexing bound
             posts.set[posted] = number
             posts.position[posted] = position
             posts.next[posted] = posts.heads[token]
             posts.heads[token] = posted + 1
             posted += 1
-        if position + 1 < length:
-            pending = push(events, pending, upper_bound(state, length, position + 1), number, position + 1)
+        if position + 1 < size:
+            pending = push(events, pending, upper_bound(state, size, position + 1), number, position + 1)
     return DONE
 
 
 @jit
-def rank_pair(state: BaselineState, length: int, size: int, overlap: int, newer: int, older: int) -> None:
+def rank_pair(state: BaselineState, size: int, other_size: int, overlap: int, newer: int, older: int) -> None:
     """Put a pair among the best k."""
     window, stock = state.window, state.stock
     pair = stock.pending[0]
-    value = key(state, length, size, overlap)
+    value = key(state, size, other_size, overlap)
     if value <= stock.threshold:
         return
-    rest = remainder(state, length, size, overlap, value)
-    write_pair(pair, value, rest, newer, older, window.ring[place(window, older)].group, overlap)
+    rest = remainder(state, size, other_size, overlap, value)
+    write_pair(pair, value, rest, newer, older, window.ring[ring_slot(window, older)].group, overlap)
     rank = stock.size
     if rank == state.k:
         if not precedes(pair, stock.pairs[rank - 1]):
