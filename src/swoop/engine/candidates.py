@@ -89,7 +89,7 @@ def count_below(values: Any, size: int, limit: int) -> int:
 
 
 @jit
-def sizes_worth(state: State, size: int, position: int, bound: float, turn: int) -> Sizes:
+def relevant_sizes(state: State, size: int, position: int, bound: float, turn: int) -> Sizes:
     """Of which sizes a set may reach the bound that is met for the first time in the list at a position. All in later turns."""
     return sizes_reaching(state, size, size - position, bound) if turn < FIRST_LISTS else ANY_SIZE
 
@@ -185,14 +185,14 @@ def scan_lists(state: State, stock: Stock, arrival: Arrival) -> int:
     if is_sorted:
         sort(probe.list_order, 0, left, 32, state.sort_room)
     hit_count = 0
-    sizes = sizes_worth(state, size, position, threshold, 0)
+    sizes = relevant_sizes(state, size, position, threshold, 0)
     for q in range(left):
         if not is_sorted:
             bring_smallest(probe.list_order, q, left)
         if q > 0:
             if (probe.list_order[q] >> 32) > _SHORT:
                 start = first_relevant_arrival(state, stock, size, position)
-                sizes = sizes_worth(state, size, position, threshold, q)
+                sizes = relevant_sizes(state, size, position, threshold, q)
             elif upper_bound(state, size, position) <= threshold:
                 start = state.next
             if start >= state.next:

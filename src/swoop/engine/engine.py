@@ -20,6 +20,7 @@ from swoop.engine.index import SIZES
 from swoop.engine.interning import Interning
 from swoop.engine.layout import CHANGE, DONE, REBASE, SHRINK, State
 from swoop.engine.memory import Memory, power_of_two
+from swoop.engine.sorting import DIGITS
 from swoop.engine.thresholds import Thresholds, current
 from swoop.engine.tokens import INTEGER, Tokens
 from swoop.engine.vocabulary import intern_integers, intern_texts
@@ -142,44 +143,17 @@ class Engine:
         thresholds = settings.thresholds
         self.settings, self.algorithm, self._thresholds = settings, algorithm, thresholds
         self._taken: Counter[str] = Counter()  # rare paths, counted by Python
-        self.memory = memory = Memory(algorithm.layout, thresholds.large)
-        self.state = state = memory.state
-        state.k = min(settings.k, 2**62)
-        state.duration = settings.duration
-        state.kind = settings.kind
-        state.function = settings.function
-        state.lowest = settings.threshold
-        state.streams = settings.streams
-        state.tracking = settings.tracking
-        state.base = first
-        state.feed.entering = -1
-        state.floor.outlook = _outlook(settings)
-        state.floor.early = _outlook(settings) // thresholds.early
-        for name, *_ in state.limits._fields_:
-            setattr(state.limits, name, getattr(thresholds, name))
+        self.memory = Memory(algorithm.layout, thresholds.large)
+        self.state = self.memory.state
         self._is_running = False  # a kernel, which may have stopped in the middle of an arrival
-        abort_arrival(memory.words)  # loaded now: if it is needed, there may be no memory for that
+        abort_arrival(self.memory.words)  # loaded now: if it is needed, there may be no memory for that
         self._single: _Single | None = None
         self._spare_tokens = self._spare_bytes = 0  # room for tokens that is known to be there
-        memory.resize(("window.ring", "window.size_and_hits", "window.side"), thresholds.sets)
-        memory.resize(("probe.hit_sets",), thresholds.sets + 1)
-        memory.resize(("window.arena",), thresholds.arena)
-        memory.resize(("index.pool",), thresholds.pool)
-        memory.resize((*_BY_PENDING, *_BY_SPARE_PENDING), thresholds.pending)
-        memory.resize(_BY_SET, thresholds.set_tokens)
-        memory.resize(("sort_room.spare",), max(thresholds.pending, thresholds.set_tokens))
-        memory.resize(("sort_room.counts",), 256)
-        memory.replace("index.free_segments", np.full(SIZES, -1, np.int32))
-        self.interning = Interning(memory, thresholds, secrets.randbits(63) | 1, self._taken)
-        for stock in (state.stock, state.spare):
-            stock.threshold = settings.threshold
-            stock.version = 1
-        memory.resize(("stock.crops", "spare.crops"), SIZES_KNOWN**2)
-        memory.resize((*algorithm.with_stock, *_BY_STOCK), thresholds.stock)
-        if settings.tracking:
-            memory.resize(("feed.changes",), thresholds.feed)
+        _write_settings(self.state, settings, first)
+        _make_first_room(self.memory, settings, algorithm)
+        self.interning = Interning(self.memory, thresholds, secrets.randbits(63) | 1, self._taken)
         if algorithm.start is not None:
-            algorithm.start(memory)
+            algorithm.start(self.memory)
 
     def __reduce__(self) -> Any:
         raise InvalidType("an engine holds addresses of its arrays, so it cannot be copied or pickled")
@@ -498,6 +472,44 @@ class Engine:
         """Go on in arrays that fit the window as it is now. O(window)."""
         self.settle()  # what was interrupted is in the feed
         self.restore(self.contents(), self.now)
+
+
+def _write_settings(state: State, settings: Settings, first: int) -> None:
+    thresholds, outlook = settings.thresholds, _outlook(settings)
+    state.k = min(settings.k, 2**62)
+    state.duration = settings.duration
+    state.kind = settings.kind
+    state.function = settings.function
+    state.lowest = settings.threshold
+    state.streams = settings.streams
+    state.tracking = settings.tracking
+    state.base = first
+    state.feed.entering = -1
+    state.floor.outlook = outlook
+    state.floor.early = outlook // thresholds.early
+    for name, *_ in state.limits._fields_:
+        setattr(state.limits, name, getattr(thresholds, name))
+    for stock in (state.stock, state.spare):
+        stock.threshold = settings.threshold
+        stock.version = 1
+
+
+def _make_first_room(memory: Memory, settings: Settings, algorithm: Algorithm) -> None:
+    """Of everything but the vocabulary, which sees to its own."""
+    thresholds = settings.thresholds
+    memory.resize(("window.ring", "window.size_and_hits", "window.side"), thresholds.sets)
+    memory.resize(("probe.hit_sets",), thresholds.sets + 1)
+    memory.resize(("window.arena",), thresholds.arena)
+    memory.resize(("index.pool",), thresholds.pool)
+    memory.replace("index.free_segments", np.full(SIZES, -1, np.int32))
+    memory.resize(_BY_SET, thresholds.set_tokens)
+    memory.resize((*_BY_PENDING, *_BY_SPARE_PENDING), thresholds.pending)
+    memory.resize(("sort_room.spare",), max(thresholds.pending, thresholds.set_tokens))
+    memory.resize(("sort_room.counts",), DIGITS)
+    memory.resize(("stock.crops", "spare.crops"), SIZES_KNOWN**2)
+    memory.resize((*algorithm.with_stock, *_BY_STOCK), thresholds.stock)
+    if settings.tracking:
+        memory.resize(("feed.changes",), thresholds.feed)
 
 
 def _outlook(settings: Settings) -> int:

@@ -23,7 +23,7 @@ from typing import NamedTuple
 
 import numpy as np
 
-from swoop.engine.candidates import forget, mark_tokens, overlap_with_marked, sizes_worth, unmark_tokens, visit_list
+from swoop.engine.candidates import forget, mark_tokens, overlap_with_marked, relevant_sizes, unmark_tokens, visit_list
 from swoop.engine.compile import forbid_inlining, int64, jit, noinline, prefetch
 from swoop.engine.index import list_of
 from swoop.engine.layout import DONE, SPARE_FULL, SPARE_PENDING_FULL, Index, State, Stock, Window
@@ -222,7 +222,7 @@ def scan_newer(state: State, covered: Covered, bound: Bound) -> tuple[int, int]:
         if not is_worth(state, size, visited, bound):
             break
         at = list_of(state, window.arena[first + (probe.list_order[q] & _LOW)], side)
-        sizes = sizes_worth(state, size, visited, bound.key, q)
+        sizes = relevant_sizes(state, size, visited, bound.key, q)
         hit_count = visit_list(state, window, index, probe, at, covered.number + 1, sizes, hit_count)
         visited += 1
         q += 1
@@ -295,7 +295,7 @@ def settle_and_check_short(state: State, stock: Stock) -> bool:
 
 @jit
 def ensure_k_pairs(state: State) -> int:
-    """See to it that k pairs are there, or no floor."""
+    """Complete the stock if fewer than k pairs are left and there is a floor."""
     if not settle_and_check_short(state, state.stock):
         return DONE
     state.floor.steps = -1  # all

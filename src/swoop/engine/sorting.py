@@ -8,7 +8,7 @@ from swoop.engine.compile import int64, jit, select
 from swoop.engine.layout import SortRoom
 
 _FEW = 32
-_DIGITS = 256
+DIGITS = 256
 
 
 @jit
@@ -46,14 +46,14 @@ def bring_smallest(values: Any, at: int, size: int) -> None:
 
 @jit
 def _sort_by_digit(values: Any, first: int, size: int, shift: int, room: SortRoom) -> None:
-    for digit in range(_DIGITS):
+    for digit in range(DIGITS):
         room.counts[digit] = 0
     for p in range(size):
         value = int64(values[first + p])
         room.spare[p] = value
         room.counts[(value >> shift) & 255] += 1
     end = 0
-    for digit in range(_DIGITS):
+    for digit in range(DIGITS):
         count = room.counts[digit]
         room.counts[digit] = end
         end += count
