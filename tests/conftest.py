@@ -1,6 +1,7 @@
 import functools
 import os
 from collections.abc import Generator, Iterator
+from pathlib import Path
 from typing import Any
 
 import pytest
@@ -13,6 +14,7 @@ QUICK_JAVA = "-XX:TieredStopAtLevel=1 -XX:+UseSerialGC"
 for variable in ("SPARK_SUBMIT_OPTS", "SPARK_DAEMON_JAVA_OPTS"):
     os.environ.setdefault(variable, QUICK_JAVA)
 
+from swoop.live import ahead  # noqa: E402
 from swoop.spark import session  # noqa: E402
 
 settings.register_profile("default", deadline=None, suppress_health_check=[HealthCheck.too_slow, HealthCheck.data_too_large])
@@ -107,3 +109,16 @@ def spark() -> Iterator[SparkSession]:
     found = session("local[2]", spark_sql_shuffle_partitions=2, spark_sql_legacy_parquet_nanosAsLong="true")
     yield found
     found.stop()
+
+
+@pytest.fixture(scope="module")
+def few_agree() -> Iterator[None]:
+    """A silence is over sooner, so that many are."""
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr(ahead, "AGREEING", 3)
+        yield
+
+
+@pytest.fixture
+def folder(tmp_path: Path) -> Path:
+    return tmp_path / "run"

@@ -14,17 +14,17 @@ from hypothesis import strategies as st
 
 from swoop.live import ahead
 from swoop.live.ahead import believe, merged, spans_of
-from tests.live.test_live_join import (  # noqa: F401
+from tests.support.live_runs import (
     SPEC,
     Row,
-    few_agree,
-    folder,
     latest_believed,
     reach,
     read,
     start,
     table,
 )
+
+pytestmark = pytest.mark.usefixtures("few_agree")
 
 EDGE = 2**62 - 1
 TIMES = st.lists(st.one_of(st.integers(0, 60), st.integers(200, 230), st.sampled_from([-EDGE, EDGE])), max_size=20)
@@ -51,7 +51,7 @@ def test_equal_to_the_definition(parts: list[list[int]], highest: int | None, ru
             assert found[0] >= reach(times, highest, max_ahead)
 
 
-def batches(folder: Path, *given: list[int], **options: Any) -> Any:  # noqa: F811
+def batches(folder: Path, *given: list[int], **options: Any) -> Any:
     """What becomes of rows whose ids are their times."""
     live = start(folder, replace(SPEC, lateness=2, **options))
     for batch, times in enumerate(given):
@@ -60,17 +60,17 @@ def batches(folder: Path, *given: list[int], **options: Any) -> Any:  # noqa: F8
     return live.stats.watermark, [row["id"] for row in read(folder, "late")], rejected
 
 
-def test_one_wrong_clock(folder: Path) -> None:  # noqa: F811
+def test_one_wrong_clock(folder: Path) -> None:
     given = [10, 11], [999], [12, 500, 14], [15]
     assert batches(folder / "any", *given) == (997, [12, 14, 500, 15], [])
     assert batches(folder / "near", *given, max_ahead=9) == (13, [], [999, 500])
 
 
-def test_a_wrong_clock_in_the_first_batch(folder: Path) -> None:  # noqa: F811
+def test_a_wrong_clock_in_the_first_batch(folder: Path) -> None:
     assert batches(folder, [999, 10, 11], [12], max_ahead=9) == (10, [], [999])
 
 
-def test_what_is_rejected_says_why(folder: Path) -> None:  # noqa: F811
+def test_what_is_rejected_says_why(folder: Path) -> None:
     batches(folder, [10], [999], max_ahead=9)
     (row,) = read(folder, "rejected")
     assert row["reason"] == "the time is ahead of the latest row by more than max_ahead" == ahead.REASON
@@ -87,5 +87,5 @@ def test_what_is_rejected_says_why(folder: Path) -> None:  # noqa: F811
         ([[], [100], [], [101], [102]], 100, [100, 101]),
     ],
 )
-def test_after_a_silence(folder: Path, after: list[list[int]], watermark: int, rejected: list[int]) -> None:  # noqa: F811
+def test_after_a_silence(folder: Path, after: list[list[int]], watermark: int, rejected: list[int]) -> None:
     assert batches(folder, [10, 11], *after, max_ahead=9) == (watermark, [], rejected)

@@ -20,8 +20,8 @@ from swoop.live import chunks
 from swoop.live.cell import Cell, CellState
 from swoop.live.chunks import Chunk, Damaged, from_bytes, read_chunks, to_bytes
 from swoop.live.grid import Grid
-from tests.live.test_live_join import SPEC, Row, start, table
 from tests.support.crafted import INTEGERS, VALUES
+from tests.support.live_runs import SPEC, Row, start, table
 
 ROWS = [Row(n, n, (n % 3, n % 5, 7), ("left", "right")[n % 2]) for n in range(12)]
 SETS = table(ROWS).drop_columns(["reason", "row"])

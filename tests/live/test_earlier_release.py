@@ -5,7 +5,7 @@ from __future__ import annotations
 import shutil
 from pathlib import Path
 
-from tests.live.test_live_join import check, run, scenario
+from tests.support.live_runs import check, run, scenario
 
 DATA = Path(__file__).parent / "data"
 BATCHES = 4  # that are done

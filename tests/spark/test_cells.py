@@ -32,13 +32,11 @@ from swoop.results import Pair
 from swoop.spark import cells as cells_module
 from swoop.spark.cells import Cells, Layout, packed, serialise
 from tests.live.test_earlier_release import BATCHES, DATA
-from tests.live.test_live_join import (  # noqa: F401
+from tests.support.live_runs import (
     SPEC,
     Row,
     Run,
     check,
-    few_agree,
-    folder,
     fresh,
     limits,
     order,
@@ -50,6 +48,8 @@ from tests.live.test_live_join import (  # noqa: F401
     with_join,
 )
 from tests.test_similarity import USER_DEFINED
+
+pytestmark = pytest.mark.usefixtures("few_agree")
 
 
 class Kept:
@@ -147,19 +147,19 @@ class Cluster:
         return cells._cell(number, cells_module._SparkStore(cells._chunks, cells._state))[0]
 
 
-def start(folder: Path, cluster: Cluster) -> LiveStream:  # noqa: F811
+def start(folder: Path, cluster: Cluster) -> LiveStream:
     spec = cluster.spec
     outputs = (FolderOutput(folder / name) for name in ("changes", "late", "rejected"))
     checkpoint = Checkpoint(folder, spec.lasting())
     return LiveStream(spec, checkpoint, CellEngines(spec, checkpoint, cluster.finish), *outputs)
 
 
-def run_cells(folder: Path, case: Run, groups: int, chance: random.Random, dies: float = 0.0) -> LiveStream:  # noqa: F811
+def run_cells(folder: Path, case: Run, groups: int, chance: random.Random, dies: float = 0.0) -> LiveStream:
     """All batches; the driver dies now and then before Spark commits, and the batch comes again."""
     return run_on(Cluster(case, groups, chance), folder, case, dies)
 
 
-def run_on(cluster: Cluster, folder: Path, case: Run, dies: float = 0.0) -> LiveStream:  # noqa: F811
+def run_on(cluster: Cluster, folder: Path, case: Run, dies: float = 0.0) -> LiveStream:
     chance = cluster.chance
     live, name = start(folder, cluster), 0
     for batch, rows in enumerate(case.batches):
@@ -179,13 +179,13 @@ def run_on(cluster: Cluster, folder: Path, case: Run, dies: float = 0.0) -> Live
 
 @settings(max_examples=100, deadline=None, suppress_health_check=[HealthCheck.function_scoped_fixture])
 @given(runs(), st.integers(2, 4), st.integers(0, 2**32).map(random.Random))
-def test_equal_to_brute_force(folder: Path, case: Run, groups: int, chance: random.Random) -> None:  # noqa: F811
+def test_equal_to_brute_force(folder: Path, case: Run, groups: int, chance: random.Random) -> None:
     check(folder, case, run_cells(fresh(folder), case, groups, chance))
 
 
 @settings(max_examples=50, deadline=None, suppress_health_check=[HealthCheck.function_scoped_fixture])
 @given(runs(), st.integers(2, 3), st.integers(0, 2**32).map(random.Random), limits)
-def test_drivers_that_die(folder: Path, case: Run, groups: int, chance: random.Random, limit: int | None) -> None:  # noqa: F811
+def test_drivers_that_die(folder: Path, case: Run, groups: int, chance: random.Random, limit: int | None) -> None:
     with small(limit):
         check(folder, case, run_cells(fresh(folder), case, groups, chance, dies=0.3))
 
@@ -210,7 +210,7 @@ def test_a_checkpoint_of_an_earlier_release(tmp_path: Path) -> None:
     check(tmp_path, case, live)
 
 
-def test_a_user_defined_similarity(folder: Path) -> None:  # noqa: F811
+def test_a_user_defined_similarity(folder: Path) -> None:
     """It goes to the workers, and ranks the pairs of all cells."""
     case = scenario()
     sent = pickle.loads(CloudPickleSerializer().dumps(USER_DEFINED[0]))
@@ -218,7 +218,7 @@ def test_a_user_defined_similarity(folder: Path) -> None:  # noqa: F811
     check(fresh(folder), case, run_cells(folder, case, 3, random.Random(5)))
 
 
-def test_chunks_of_a_cell_stay_few(folder: Path, monkeypatch: pytest.MonkeyPatch) -> None:  # noqa: F811
+def test_chunks_of_a_cell_stay_few(folder: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     """A state has the rows of the window and no others, and old chunks are merged."""
     monkeypatch.setattr(chunks, "MERGED", 3)
     rows = [Row(n, n, (n % 5, n % 7)) for n in range(300)]
@@ -231,7 +231,7 @@ def test_chunks_of_a_cell_stay_few(folder: Path, monkeypatch: pytest.MonkeyPatch
         assert sum(chunk.rows for chunk in state.chunks) <= 3 * 60
 
 
-def test_what_can_be_asked(folder: Path) -> None:  # noqa: F811
+def test_what_can_be_asked(folder: Path) -> None:
     case = Run([[Row(1, 1, (1, 2, 3)), Row(2, 2, (2, 3, 4)), Row(3, 3, (9,)), Row(4, 9, ())]], frozenset())
     live = run_cells(fresh(folder), case, 2, random.Random(1))
     (pair,) = live.topk
@@ -243,7 +243,7 @@ def test_what_can_be_asked(folder: Path) -> None:  # noqa: F811
     assert live.skyband() == []  # one pair, and k = 3
 
 
-def test_the_skyband_of_known_pairs(folder: Path) -> None:  # noqa: F811
+def test_the_skyband_of_known_pairs(folder: Path) -> None:
     """A bound that no pair below it can pass: as high as that of one cell, or lower, and as high for now."""
     case = replace(scenario(), ends=frozenset())
     live = run_cells(fresh(folder), case, 3, random.Random(1))
@@ -260,7 +260,7 @@ def test_the_skyband_of_known_pairs(folder: Path) -> None:  # noqa: F811
         assert step.similarity <= true.similarity
 
 
-def test_a_damaged_chunk_is_told(folder: Path) -> None:  # noqa: F811
+def test_a_damaged_chunk_is_told(folder: Path) -> None:
     case = scenario()
     cluster = Cluster(case, 2, random.Random(1))
     run_on(cluster, fresh(folder), case)

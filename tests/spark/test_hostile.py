@@ -22,9 +22,9 @@ from swoop.oracle import Record
 from swoop.spark import explain, rejected, rows, topk_history, topk_stream, transitions
 from swoop.spark.history import _Extent
 from swoop.times import FIRST_DATETIME, LATEST
-from tests.live.test_live_join import SPEC, Row, folder, start, table, with_join  # noqa: F401
 from tests.spark.test_slices import stays_of
 from tests.support.hostile import MOST, NAMES, READ, HostileRow, as_given, bad_rows, good_rows, write
+from tests.support.live_runs import SPEC, Row, start, table, with_join
 
 COLUMNS: dict[str, Any] = {name: NAMES[name] for name in ("id", "time", "tokens", "stream")}
 
@@ -129,7 +129,7 @@ def _read(path: Path) -> list[dict[str, Any]]:
 
 
 @pytest.mark.parametrize("times", [[1 - LATEST, LATEST - 1], [LATEST - 1], [1 - LATEST, 0, 0]])
-def test_the_longest_window_and_lateness(folder: Path, times: list[int]) -> None:  # noqa: F811
+def test_the_longest_window_and_lateness(folder: Path, times: list[int]) -> None:
     """No sum of them is beyond 64 bits."""
     length = LATEST - 1
     live = start(folder, replace(with_join(SPEC, window=length), lateness=length, max_ahead=length))
@@ -142,7 +142,7 @@ def test_the_longest_window_and_lateness(folder: Path, times: list[int]) -> None
 
 
 @pytest.mark.parametrize("kind", ["aware", "naive"])
-def test_the_first_time_that_there_is(folder: Path, kind: Any) -> None:  # noqa: F811
+def test_the_first_time_that_there_is(folder: Path, kind: Any) -> None:
     """The watermark is before it, and is shown as it."""
     live = start(folder, replace(with_join(SPEC, window="1 hour"), lateness=4, time_kind=kind))
     live.process(0, table([Row(1, FIRST_DATETIME, (1, 2))]))

@@ -18,7 +18,7 @@ from swoop.live.cell import Cell, CellState
 from swoop.live.grid import Grid
 from swoop.live.stream_spec import StreamSpec
 from swoop.spec import JoinSpec
-from tests.live.test_live_join import start
+from tests.support.live_runs import start
 
 BATCHES, ROWS, TOKENS, LENGTH = 24, 2000, 50, 1000  # 2.4 GB
 SPEC = StreamSpec(JoinSpec(10, 10**6), lateness=5, time_kind="integer", token_type="array<string>")

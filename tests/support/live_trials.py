@@ -15,10 +15,10 @@ from swoop.live import ahead, chunks
 from swoop.live.stream_spec import StreamSpec
 from swoop.oracle import Record
 from swoop.spec import JoinSpec
-from tests.live import test_live_join
-from tests.live.test_live_join import Row, Run
 from tests.spark import test_cells, test_slices
+from tests.support import live_runs
 from tests.support.histories import SIMILARITIES
+from tests.support.live_runs import Row, Run
 from tests.support.rare import tiny
 from tests.support.rhythms import stream
 from tests.support.trials import THRESHOLDS, WINDOWS
@@ -109,11 +109,11 @@ def _lived(seed: int, cells: int | None, taken: Counter[str]) -> int:
     ):
         folder = Path(name)
         if cells is None:
-            test_live_join.run_again(folder, case, lambda batch: rng.random() < 0.7)
-            live: Any = test_live_join.start(folder, case.spec)
+            live_runs.run_again(folder, case, lambda batch: rng.random() < 0.7)
+            live: Any = live_runs.start(folder, case.spec)
         else:
             live = test_cells.run_cells(folder, case, cells, rng, dies=0.2)
-        test_live_join.check(folder, case, live)
+        live_runs.check(folder, case, live)
     return sum(map(len, case.batches)) + live.stats.changes
 
 

@@ -17,11 +17,11 @@ from swoop.live.stream_spec import StreamSpec
 from swoop.oracle import Record
 from swoop.spec import JoinSpec
 from swoop.times import find_window
-from tests.live import test_live_join
-from tests.live.test_live_join import Row, Run
 from tests.spark import test_cells, test_slices
+from tests.support import live_runs
 from tests.support.histories import SIMILARITIES
 from tests.support.judge import judge
+from tests.support.live_runs import Row, Run
 
 ROWS = 4000
 KS = (1, 2, 10, 100, 1000)
@@ -99,8 +99,8 @@ def compare_on_spark(rows: pa.Table, asked: dict[str, Any], rng: random.Random) 
         with tempfile.TemporaryDirectory() as name:
             folder = Path(name)
             if groups is None:
-                live: Any = test_live_join.run_again(folder, case, lambda batch: rng.random() < 0.8)
+                live: Any = live_runs.run_again(folder, case, lambda batch: rng.random() < 0.8)
             else:
                 live = test_cells.run_cells(folder, case, groups, rng, dies=0.1)
-            test_live_join.check(folder, case, live)
+            live_runs.check(folder, case, live)
     return 4 * len(expected)

@@ -1,0 +1,321 @@
+"""Live joins without Spark, run batch by batch: what they are given, how they die and resume, and what they should say."""
+
+from __future__ import annotations
+
+import random
+import shutil
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
+from dataclasses import dataclass, replace
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pyarrow as pa
+import pyarrow.parquet as pq
+import pytest
+from hypothesis import strategies as st
+
+from swoop.join import columns, payloads
+from swoop.live import ahead, chunks, pieces
+from swoop.live.checkpoint import Checkpoint
+from swoop.live.live_stream import LiveStream
+from swoop.live.manifest import result_files
+from swoop.live.one_engine import OneEngine
+from swoop.live.outputs import FolderOutput
+from swoop.live.pieces import Backlog
+from swoop.live.stream_spec import StreamSpec
+from swoop.oracle import Record
+from swoop.spec import JoinSpec
+from tests.support.histories import SIMILARITIES, thresholds
+from tests.support.judge import judge
+
+SCHEMA = pa.schema(
+    [
+        ("id", pa.int64()),
+        ("time", pa.int64()),
+        ("tokens", pa.list_(pa.int64())),
+        ("stream", pa.string()),
+        ("reason", pa.string()),
+        ("row", pa.string()),
+    ]
+)
+
+
+@dataclass(frozen=True)
+class Row:
+    id: int
+    time: int
+    tokens: tuple[int, ...]
+    stream: str = "left"
+    reason: str | None = None
+
+    def record(self, two_streams: bool) -> Record:
+        return Record(self.tokens, self.time, self.id, self.stream if two_streams else None)  # type: ignore[arg-type]
+
+
+def table(rows: list[Row]) -> pa.Table:
+    found = [(r.id, r.time, r.tokens, r.stream, r.reason, "{}") for r in rows]
+    return pa.Table.from_pylist([dict(zip(SCHEMA.names, row, strict=True)) for row in found], SCHEMA)
+
+
+SPEC = StreamSpec(JoinSpec(3, 12), lateness=4, time_kind="integer")
+
+
+def with_join(spec: StreamSpec, **changes: Any) -> StreamSpec:
+    """The same with another join."""
+    return replace(spec, join=replace(spec.join, **changes))
+
+
+@dataclass(frozen=True)
+class Run:
+    """Batches, after which of them the stream ends (and goes on in a new process), and what is asked for."""
+
+    batches: list[list[Row]]
+    ends: frozenset[int]
+    spec: StreamSpec = SPEC
+    idles: tuple[tuple[int, ...], ...] = ()
+    """For each batch, by how much time moves on after it, step by step, without rows."""
+
+    def idles_after(self, batch: int) -> tuple[int, ...]:
+        return self.idles[batch] if 0 <= batch < len(self.idles) else ()
+
+    def options(self) -> dict[str, Any]:
+        join = self.spec.join
+        return {
+            "k": join.k,
+            "window": join.window.duration,
+            "similarity": join.similarity,
+            "two_streams": join.two_streams,
+            "min_similarity": join.min_similarity,
+        }
+
+
+def start(folder: Path, spec: StreamSpec) -> LiveStream:
+    outputs = (FolderOutput(folder / name) for name in ("changes", "late", "rejected"))
+    checkpoint = Checkpoint(folder, spec.lasting())
+    return LiveStream(spec, checkpoint, OneEngine(spec, checkpoint), *outputs)
+
+
+def idle(live: LiveStream, run: Run) -> None:
+    """Let time move on as it should after the last batch, as far as it has not been done."""
+    for passed in run.idles_after(live._state.batch)[live._state.idle :]:
+        live.advance_clock(passed)
+
+
+def any_way(rows: list[Row], chance: random.Random) -> pa.Table | Backlog:
+    """The rows of a batch in another order, at once or in pieces."""
+    rows = chance.sample(rows, len(rows))
+    if chance.random() < 0.5:
+        return table(rows)
+    times = sorted(row.time for row in rows if row.reason is None)
+    cuts = sorted(chance.choices(times, k=chance.randrange(4))) if times else []
+    pieces: list[list[Row]] = [[] for _ in range(len(cuts) + 1)]
+    for row in rows:
+        piece = sum(cut <= row.time for cut in cuts) if row.reason is None else chance.randrange(len(pieces))
+        pieces[piece].append(row)
+    return Backlog(np.array(times, np.int64), iter([table(piece) for piece in pieces]))
+
+
+class Killed(BaseException):
+    pass
+
+
+def run(
+    folder: Path,
+    run: Run,
+    commits: Callable[[int], bool] = lambda batch: True,
+    from_batch: int = 0,
+    chance: random.Random | None = None,
+) -> LiveStream:
+    """All batches from one on, as Spark would run them; a process that does not live to commit a batch is Killed.
+
+    With ``chance``, rows of a batch come in any order and in any pieces, each time that it is done.
+    """
+    live = start(folder, run.spec)
+    for batch, rows in enumerate(run.batches[from_batch:], from_batch):
+        live.process(batch, table(rows) if chance is None else any_way(rows, chance))
+        if not commits(batch):
+            raise Killed
+        (folder / "committed").write_text(str(batch))
+        (folder / "commits").mkdir(exist_ok=True)
+        (folder / "commits" / str(batch)).touch()
+        idle(live, run)
+        if batch in run.ends:
+            live.finish()
+            (folder / "ended").write_text(str(batch))
+            live = start(folder, run.spec)
+    live.finish()
+    return live
+
+
+def read(folder: Path, name: str) -> list[dict[str, Any]]:
+    return [row for file in result_files(folder / name) for row in pq.read_table(file).to_pylist()]
+
+
+def results(folder: Path, live: LiveStream) -> Any:
+    stats = replace(live.stats, memory_bytes=0, batch_seconds=0.0, batch_rows=0, vocabulary_size=0)
+    rejected = sorted(map(repr, read(folder, "rejected")))
+    return [read(folder, name) for name in ("changes", "late")], rejected, stats, list(live.topk)
+
+
+def order(row: Row) -> Any:
+    return row.time, row.id, row.tokens, row.stream
+
+
+def reach(times: list[int], begin: int, max_ahead: int) -> int:
+    """How far one gets from some time in steps that are short enough."""
+    for time in sorted(times):
+        if begin < time <= begin + max_ahead:
+            begin = time
+    return begin
+
+
+def latest_believed(times: list[int], highest: int | None, run: int, max_ahead: int) -> tuple[int | None, int]:
+    """The same as `ahead.believe`, by its definition."""
+    if not times:
+        return highest, run
+    median = sorted(times)[(len(times) - 1) // 2]
+    if highest is None:
+        return reach(times, median, max_ahead), 0
+    latest = reach(times, highest, max_ahead)
+    beyond = sum(time > latest for time in times)
+    if median > latest and run + beyond >= ahead.AGREEING:
+        return reach(times, median, max_ahead), 0
+    return latest, run + beyond if beyond == len(times) else 0
+
+
+def expected(run: Run) -> Any:
+    """Changes, late ids, rejected rows and top-k by the definition."""
+    entered: list[Row] = []
+    late: list[int] = []
+    rejected = 0
+    watermark = highest = reached = -(10**9)
+    latest, in_a_row, max_ahead = None, 0, run.spec.max_ahead
+    for batch, rows in enumerate(run.batches):
+        usable = [row for row in rows if row.reason is None]
+        if max_ahead is not None:
+            latest, in_a_row = latest_believed([row.time for row in usable], latest, in_a_row, max_ahead)
+            usable = [row for row in usable if latest is not None and row.time <= latest]
+        rejected += len(rows) - len(usable)
+        late += [row.id for row in sorted((row for row in usable if row.time < watermark), key=order)]
+        on_time = [row for row in usable if row.time >= watermark]
+        entered += on_time
+        if on_time:
+            highest = max(highest, *(row.time for row in on_time))
+            watermark = max(watermark, highest - run.spec.lateness)
+        for passed in run.idles_after(batch):
+            if any(row.time >= watermark - run.spec.join.window.duration for row in entered):
+                reached = max(highest, reached) + passed
+                latest = None if latest is None else max(latest, reached)
+                watermark = max(watermark, reached - run.spec.lateness)
+        if batch in run.ends and any(row.time >= watermark for row in entered):
+            watermark = highest + 1
+    records = [row.record(run.spec.join.two_streams) for row in sorted(entered, key=order)]
+    if records and watermark - 1 > records[-1].time:  # an empty set makes no pair, but time goes on to it
+        records.append(replace(records[-1], tokens=(), time=watermark - 1))
+    judged = judge(records, **run.options())
+    changes = [(c.time, c.kind, c.pair.newer, c.pair.older, c.pair.similarity, c.pair.overlap) for c in judged.changes]
+    return changes, late, rejected, judged.topk()
+
+
+def check(folder: Path, case: Run, live: LiveStream) -> None:
+    changes, late, rejected, topk = expected(case)
+    names = ("time", "kind", "newer", "older", "similarity", "overlap")
+    assert [tuple(row[name] for name in names) for row in read(folder, "changes")] == changes
+    assert [row["id"] for row in read(folder, "late")] == late
+    assert len(read(folder, "rejected")) == rejected
+    for name in ("changes", "late", "rejected"):
+        assert [row["sequence"] for row in read(folder, name)] == list(range(len(read(folder, name))))
+    assert list(live.topk) == topk
+    stats = live.stats
+    assert (stats.late, stats.rejected, stats.changes) == (len(late), rejected, len(changes))
+    assert stats.rows == sum(map(len, case.batches)) == stats.sets + stats.late + stats.rejected
+    assert stats.held == 0
+
+
+@st.composite
+def runs(draw: st.DrawFn, idle: bool = False) -> Run:
+    similarity = draw(st.sampled_from(SIMILARITIES))
+    join = JoinSpec(
+        draw(st.sampled_from([1, 2, 3, 10])),
+        draw(st.integers(1, 25)),
+        similarity,
+        two_streams=draw(st.booleans()),
+        min_similarity=draw(thresholds(similarity)),
+    )
+    spec = StreamSpec(
+        join,
+        lateness=draw(st.integers(0, 8)),
+        time_kind="integer",
+        max_ahead=draw(st.sampled_from([None, None, 0, 3, 10, 20])),
+    )
+    universe = draw(st.integers(1, 8))
+    tokens = st.lists(st.integers(0, universe), max_size=5).map(tuple)
+    time = draw(st.integers(-5, 5))
+    rows = []
+    for number in range(draw(st.integers(0, 30))):
+        time += draw(st.sampled_from([0, 0, 1, 1, 2, 9]))
+        found = Row(
+            draw(st.sampled_from([number, number % 4])),
+            time - draw(st.sampled_from([0, 0, 0, 0, 1, 3, 12, -30])),
+            draw(tokens),
+            draw(st.sampled_from(["left", "right"])) if join.two_streams else "left",
+            draw(st.sampled_from([None] * 9 + ["bad"])),
+        )
+        rows.append(found)
+    cuts = sorted(draw(st.lists(st.integers(0, len(rows)), max_size=8)))
+    batches = [rows[a:b] for a, b in zip([0, *cuts], [*cuts, len(rows)], strict=True)]
+    ends = draw(st.frozensets(st.integers(0, len(batches) - 1), max_size=2))
+    silences = st.lists(st.sampled_from([1, 3, 10, 30]), max_size=2).map(tuple)
+    return Run(batches, ends, spec, tuple(draw(silences) for _ in batches) if idle else ())
+
+
+@contextmanager
+def small(limit: int | None) -> Iterator[None]:
+    """What is put together at once has so many bytes at most, offsets of 32 bits so many at most, and chunks too."""
+    with pytest.MonkeyPatch.context() as patch:
+        if limit is not None:
+            patch.setattr(pieces, "LIMIT", limit)
+            patch.setattr(payloads, "LIMIT", limit)
+            patch.setattr(columns, "SMALL", 2 * limit)
+            patch.setattr(chunks, "LARGEST", 3 * limit)
+            patch.setattr(chunks, "MERGED", 3)
+        yield
+
+
+limits = st.sampled_from([None, 1, 60, 200, 1000])
+
+
+def fresh(folder: Path) -> Path:
+    shutil.rmtree(folder, ignore_errors=True)
+    folder.mkdir()
+    return folder
+
+
+def run_again(folder: Path, case: Run, commits: Callable[[int], bool], chance: random.Random | None = None) -> LiveStream:
+    for _ in range(200):
+        batch, ended = (int(file.read_text()) if file.exists() else -1 for file in (folder / "committed", folder / "ended"))
+        try:
+            live = start(folder, case.spec)
+            if batch == live._state.batch:
+                idle(live, case)
+            if batch in case.ends and batch != ended:
+                live.finish()
+                (folder / "ended").write_text(str(batch))
+            return run(folder, case, commits, batch + 1, chance)
+        except Killed:
+            continue
+    raise AssertionError("it never ends")
+
+
+def scenario(idle: bool = False) -> Run:
+    chance = random.Random(5)
+    rows = [
+        Row(n, n // 2 - chance.choice([0, 0, 1, 3, 9]), tuple(chance.choices(range(6), k=chance.randrange(1, 5))))
+        for n in range(60)
+    ]
+    rows = [replace(row, reason="bad") if row.id % 17 == 5 else row for row in rows]
+    return Run(
+        [rows[n : n + 7] for n in range(0, 60, 7)], frozenset({4}), idles=((), (), (5, 2), (), (), (), (30,)) if idle else ()
+    )
