@@ -10,7 +10,8 @@ import pytest
 
 import swoop
 from swoop.engine import thresholds
-from swoop.engine.engine import Engine, Settings
+from swoop.engine.engine import Engine
+from swoop.engine.settings import Settings
 from swoop.engine.thresholds import Thresholds
 from swoop.engine.tokens import Tokens
 from swoop.errors import CapacityExceeded

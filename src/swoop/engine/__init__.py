@@ -7,6 +7,7 @@
 ``index``       the candidate index (I)
 ``stock``       the stock in both orders (S, E), its bounds and its clean-up
 ``candidates``  candidate generation (Algorithm 1)
+``floor``       below which no pair is kept, and completions of the stock
 ``feed``        the change feed
 ``arrival``     the kernels that move the engine forward
 ``rank``        ranking keys and bounds of similarities
@@ -17,6 +18,8 @@
 ``thresholds``  when the seldom things happen
 ``tokens``      tokens as columns
 ``memory``      the arrays, and how they grow
+``settings``    what an engine is asked to do
+``contents``    what enters an engine, checked
 ``engine``      what others call, in Python
 ``check``       verification of every invariant
 =============== ==========================================================

@@ -6,6 +6,7 @@ costs a few passes over flat arrays, far less than the arrivals.
 
 from __future__ import annotations
 
+from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
@@ -17,6 +18,17 @@ from swoop.times import LATEST
 
 MAX_TEXT_SIZE = 2**32 - 1  # bytes of a token
 MAX_COUNT = 2**61  # of anything that was ever counted; what is added later does not overflow
+
+
+@dataclass(frozen=True)
+class Contents:
+    """The sets of a window, oldest first: all that what an engine says depends on."""
+
+    first: int
+    times: np.ndarray
+    sides: np.ndarray
+    offsets: np.ndarray
+    tokens: Tokens
 
 
 def checked_sets(

@@ -9,7 +9,7 @@ from __future__ import annotations
 import secrets
 from collections import Counter
 from collections.abc import Callable
-from dataclasses import dataclass, field, replace
+from dataclasses import dataclass, replace
 from itertools import accumulate
 from typing import Any
 
@@ -17,13 +17,13 @@ import numpy as np
 
 from swoop.engine.arrival import abort_arrival, advance, insert_sets, read_top, rebase, settle_stock
 from swoop.engine.candidates import SIZES_KNOWN
-from swoop.engine.contents import checked_sets
+from swoop.engine.contents import Contents, checked_sets
 from swoop.engine.index import SIZES
 from swoop.engine.interning import Interning
 from swoop.engine.layout import CHANGE, DONE, REBASE, SHRINK, State
 from swoop.engine.memory import Memory, power_of_two
+from swoop.engine.settings import Settings, write_settings
 from swoop.engine.sorting import DIGITS
-from swoop.engine.thresholds import Thresholds, current
 from swoop.engine.tokens import INTEGER, Tokens
 from swoop.engine.vocabulary import intern_integers, intern_texts
 from swoop.engine.window import move_sets
@@ -53,32 +53,6 @@ _GROWN = {
     "feed.changes": "feed grown",
 }
 """What kernels ask for, and how it is counted."""
-
-
-@dataclass(frozen=True)
-class Settings:
-    """What an engine is asked to do. ``duration`` 0: unbounded. ``threshold``: the largest key that does not count."""
-
-    k: int
-    duration: int
-    kind: int
-    function: int = 0
-    threshold: float = -np.inf
-    streams: int = 1
-    tracking: bool = False
-    floor: bool = True
-    thresholds: Thresholds = field(default_factory=current)
-
-
-@dataclass(frozen=True)
-class Contents:
-    """The sets of a window, oldest first: all that what an engine says depends on."""
-
-    first: int
-    times: np.ndarray
-    sides: np.ndarray
-    offsets: np.ndarray
-    tokens: Tokens
 
 
 @dataclass(frozen=True)
@@ -151,7 +125,7 @@ class Engine:
         abort_arrival(self.memory.words)  # loaded now: if it is needed, there may be no memory for that
         self._single: _Single | None = None
         self._spare_tokens = self._spare_bytes = 0  # room for tokens that is known to be there
-        _write_settings(self.state, settings, first)
+        write_settings(self.state, settings, first)
         _make_first_room(self.memory, settings, algorithm)
         self.interning = Interning(self.memory, thresholds, secrets.randbits(63) | 1, self._taken)
         if algorithm.start is not None:
@@ -476,26 +450,6 @@ class Engine:
         self.restore(self.contents(), self.now)
 
 
-def _write_settings(state: State, settings: Settings, first: int) -> None:
-    thresholds, outlook = settings.thresholds, _outlook(settings)
-    state.k = min(settings.k, 2**62)
-    state.duration = settings.duration
-    state.kind = settings.kind
-    state.function = settings.function
-    state.lowest = settings.threshold
-    state.streams = settings.streams
-    state.tracking = settings.tracking
-    state.base = first
-    state.feed.entering = -1
-    state.floor.outlook = outlook
-    state.floor.early = outlook // thresholds.early
-    for name, *_ in state.limits._fields_:
-        setattr(state.limits, name, getattr(thresholds, name))
-    for stock in (state.stock, state.spare):
-        stock.threshold = settings.threshold
-        stock.version = 1
-
-
 def _make_first_room(memory: Memory, settings: Settings, algorithm: Algorithm) -> None:
     """Of everything but the vocabulary, which sees to its own."""
     thresholds = settings.thresholds
@@ -512,13 +466,6 @@ def _make_first_room(memory: Memory, settings: Settings, algorithm: Algorithm) -
     memory.resize((*algorithm.with_stock, *_BY_STOCK), thresholds.stock)
     if settings.tracking:
         memory.resize(("feed.changes",), thresholds.feed)
-
-
-def _outlook(settings: Settings) -> int:
-    """For how long a floor is to last: measured best; flat around it."""
-    if not settings.floor:
-        return -1
-    return settings.duration // 2 if settings.k < 100 else settings.duration * 3 // 10
 
 
 def make_engine(name: str, settings: Settings) -> Engine:

@@ -11,8 +11,7 @@ from typing import TYPE_CHECKING, Any, get_args
 import numpy as np
 import pyarrow as pa
 
-from swoop.engine.contents import MAX_COUNT, check_window
-from swoop.engine.engine import Contents
+from swoop.engine.contents import MAX_COUNT, Contents, check_window
 from swoop.engine.layout import CHANGE
 from swoop.engine.rank import MAX_SET_SIZE
 from swoop.engine.tokens import Texts, Tokens

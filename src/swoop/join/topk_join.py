@@ -69,7 +69,7 @@ class _Begun(NamedTuple):
 
 
 def _make_engine(spec: JoinSpec) -> Any:
-    from swoop.engine.engine import Settings
+    from swoop.engine.settings import Settings
 
     similarity, least = spec.similarity, spec.min_similarity
     settings = Settings(

@@ -4,8 +4,9 @@ from __future__ import annotations
 
 from dataclasses import replace
 
-from swoop.engine.engine import Algorithm, Engine, Settings, settle_engine
+from swoop.engine.engine import Algorithm, Engine, settle_engine
 from swoop.engine.memory import Memory
+from swoop.engine.settings import Settings
 from swoop.paper.baselines import arrival, static
 from swoop.paper.baselines.layout import BASE, BASELINES, STATIC, BaselineState
 
