@@ -60,13 +60,18 @@ def make_tokens(texts: pa.Array, function: TokenFunction) -> Iterator[Block]:
     texts = prepare(texts, function)
     _, ends_buffer, data_buffer = texts.buffers()
     ends = np.frombuffer(ends_buffer, np.int64)[texts.offset : texts.offset + len(texts) + 1]
-    data = np.frombuffer(data_buffer, np.uint8) if data_buffer is not None and data_buffer.size else np.empty(0, np.uint8)
+    data = _bytes_of(data_buffer)
     first = 0
     while first < len(texts):
         stop = max(first + 1, int(np.searchsorted(ends, ends[first] + BLOCK, side="right")) - 1)
         offsets, tokens = _read_block(data, ends[first : stop + 1], function)
         yield Block(first, stop - first, offsets, Tokens(strings=tokens))
         first = stop
+
+
+def _bytes_of(buffer: pa.Buffer | None) -> np.ndarray:
+    """The bytes of a buffer. As kernels are compiled for arrays that cannot be written to, no bytes cannot be either."""
+    return np.frombuffer(buffer, np.uint8) if buffer is not None and buffer.size else np.frombuffer(b" ", np.uint8)[:0]
 
 
 def _read_block(data: np.ndarray, ends: np.ndarray, function: TokenFunction) -> tuple[np.ndarray, Texts]:
@@ -100,8 +105,7 @@ def _without(offsets: np.ndarray, found: Texts, stop_words: frozenset[str]) -> t
     left = tokens.filter(stays)
     _, ends, data = left.buffers()
     count = np.concatenate(([0], np.cumsum(stays.to_numpy(zero_copy_only=False))))
-    bytes_ = np.frombuffer(data, np.uint8) if data is not None and data.size else found.data[:0]
-    return count[offsets], Texts(bytes_, np.frombuffer(ends, np.int64)[: len(left) + 1])
+    return count[offsets], Texts(_bytes_of(data).copy(), np.frombuffer(ends, np.int64)[: len(left) + 1].copy())
 
 
 def _join(offsets: np.ndarray, found: Texts, function: TokenFunction) -> tuple[np.ndarray, Texts]:
