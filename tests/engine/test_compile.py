@@ -136,9 +136,9 @@ def test_a_stamp_covers_the_engine_and_what_a_kernel_imports(tmp_path: Path) -> 
     from swoop.engine import compile as _jit
 
     kernel = tmp_path / "kernel.py"
-    kernel.write_text("import swoop.charts\nfrom swoop.paper import (\n    streams,\n)\n")
+    kernel.write_text("import swoop.charts\nfrom swoop.paper import (\n    data_sets,\n)\n")
     names = {path.name for path in _jit._read_source(kernel)[1]}
-    assert names == {"charts.py", "streams.py", "__init__.py"}
+    assert names == {"charts.py", "data_sets.py", "__init__.py"}
     engine = Path(_jit.__file__).parent
     assert engine.parent / "similarity.py" in _jit._read_source(engine / "rank.py")[1]
     assert _jit._source_stamp(engine / "arrival.py") == _jit._source_stamp() != _jit._source_stamp(kernel)

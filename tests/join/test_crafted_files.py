@@ -119,7 +119,7 @@ def same(values: list[Any]) -> list[Any]:
         (with_settings(now=4, index_time=4), "index time is 4, but there is a set with time 5"),
         (with_settings(now=10, index_time=10), "a set with time 0 is not in a window of 10 at 10"),
         (with_settings(now=7), "the time is 7, but the index time is 5"),
-        (with_settings(time_kind="aware"), "times are integers"),
+        (with_settings(time_kind="aware"), "times must be integers"),
         (with_settings(time_kind=None, now=None), "no time was given"),
         (with_settings(counters={"pre_candidates": -1}), "the counter pre_candidates is -1"),
         (with_settings(track_changes=False), "they are not to be tracked"),

@@ -21,6 +21,7 @@ import pyspark
 import pytest
 from pyspark.sql import SparkSession
 
+from swoop.errors import UnusableRows
 from swoop.spark import at_least_once, rejected, session, timestamps, topk_history, words
 from swoop.spark.java import find_java
 from tests.conftest import QUICK_JAVA
@@ -135,7 +136,7 @@ def client() -> None:
     with warnings.catch_warnings(record=True) as warned:
         warnings.simplefilter("always")
         stays = topk_history(sets, 3, "1 hour", **names)
-    found["warned"] = [str(warning.message) for warning in warned if warning.category is UserWarning]
+    found["warned"] = [str(warning.message) for warning in warned if warning.category is UnusableRows]
     found["timestamps"] = collected(stays.selectExpr("newer", "older", "cast(enter as string)", "cast(leave as string)"))
     records = history(60, 9)
     pairs = at_least_once(topk_history(frame(spark, records), 2, 5))
