@@ -12,10 +12,10 @@ from typing import Any
 import pytest
 from pyspark.sql import DataFrame, SparkSession
 
-from swoop.errors import InvalidArgument, InvalidData, UnusableRows
+from swoop.errors import InvalidArgument, InvalidData, InvalidType, UnusableRows
 from swoop.oracle import Record
 from swoop.similarity import Similarity
-from swoop.spark import at_least_once, char_ngrams, rejected, topk_history, word_ngrams, words
+from swoop.spark import at_least_once, char_ngrams, explain, rejected, topk_history, word_ngrams, words
 from swoop.text.functions import TokenFunction
 from tests.spark.test_slices import stays_of
 
@@ -182,5 +182,10 @@ def test_texts_that_are_none(spark: SparkSession) -> None:
     assert reasons == {2: "the text is not UTF-8", 3: "the text is null"}
     with pytest.raises(InvalidData, match="column 'time' has type bigint; words are made from strings"):
         topk_history(posts, 1, 10, tokens=words("time"))
+    with pytest.raises(InvalidType, match="tokens must be the name of a column or a token function"):
+        topk_history(posts, 1, 10, tokens=words("text").column())  # type: ignore[arg-type]
+    stays = topk_history(posts.filter("id in (1, 4)"), 1, 10, tokens=words("text"))
+    (row,) = explain(stays, posts, tokens=words("text")).collect()
+    assert set(row.shared) == {"win", "a", "phone"}
     with pytest.raises(InvalidData, match="there is no column 'body' for tokens"):
         topk_history(posts, 1, 10, tokens=words("text", "body"))

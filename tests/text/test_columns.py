@@ -10,13 +10,14 @@ import sys
 import unicodedata
 from typing import Any
 
+import polars as pl
 import pyarrow as pa
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
 import swoop
-from swoop.errors import InvalidData
+from swoop.errors import InvalidData, InvalidType
 from swoop.text import columns
 from swoop.text.columns import make_tokens
 from swoop.text.functions import TokenFunction
@@ -91,6 +92,15 @@ def test_a_join_takes_texts_as_it_takes_tokens(function: TokenFunction) -> None:
         table = pa.table({"t": pa.chunked_array([column.slice(0, 100), column.slice(100)]), "time": times})
         assert inserted(table, function) == expected
     assert inserted({"t": texts, "time": times}, function) == expected
+    frame = pl.DataFrame({"t": texts, "time": times})
+    assert inserted(frame, function) == inserted(frame.with_columns(pl.col("t").cast(pl.Categorical)), function) == expected
+
+
+def test_tokens_are_a_name_or_a_function() -> None:
+    join = swoop.TopKJoin(k=1, window=10)
+    for wrong in (["t"], swoop.words, None):
+        with pytest.raises(InvalidType, match="tokens must be the name of a column or a token function such as words"):
+            join.insert_many({"t": ["a"], "time": [1]}, tokens=wrong)  # type: ignore[arg-type]
 
 
 def test_several_columns() -> None:

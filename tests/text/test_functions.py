@@ -41,6 +41,7 @@ def test_options() -> None:
     assert swoop.words("a", stop_words=["The", "a"])("The cat and a dog") == ["cat", "and", "dog"]
     assert swoop.words("a", emoji=True)("ok 👩‍💻❤️ 🇩🇪🇫🇷👍🏽😀😀!") == ["ok", "👩‍💻", "❤️", "🇩🇪", "🇫🇷", "👍🏽", "😀"]
     assert swoop.words("a", nfc=True)("cafe\u0301 café") == ["café"]
+    assert swoop.words("a", nfc=True, stop_words=["Cafe\u0301"])("cafe\u0301 café x") == ["x"]
     assert swoop.words("a", "b")(None, "On Joins") == ["on", "joins"]
     assert swoop.words("a", "b")(None, None) is None
 
@@ -62,7 +63,11 @@ def test_ngrams() -> None:
         (lambda: swoop.words(1), InvalidType),  # type: ignore[arg-type]
         (lambda: swoop.char_ngrams("a", n=0), InvalidArgument),
         (lambda: swoop.word_ngrams("a", n=True), InvalidArgument),
+        (lambda: swoop.char_ngrams("a", n=10**30), InvalidArgument),
         (lambda: swoop.words("a", stop_words="the"), InvalidType),
+        (lambda: swoop.words("a", stop_words=b"the"), InvalidType),
+        (lambda: swoop.words("a", stop_words=None), InvalidType),  # type: ignore[arg-type]
+        (lambda: swoop.words("a", stop_words=["a", 1]), InvalidType),  # type: ignore[list-item]
     ],
 )
 def test_what_makes_no_sense_is_refused(make: Any, error: type[Exception]) -> None:

@@ -90,6 +90,16 @@ def as_array(column: Any, name: str, what: str) -> pa.Array:
         raise InvalidData(f"column {name!r} cannot be read as {what}: {error}") from error
 
 
+def _without_dictionary(array: pa.Array) -> pa.Array:
+    """Values that are given by numbers in a dictionary, as such. Arrow takes no values from a dictionary of views."""
+    if not pa.types.is_dictionary(array.type):
+        return array
+    values = array.dictionary
+    if pa.types.is_string_view(values.type) or pa.types.is_binary_view(values.type):
+        values = values.cast(pa.large_string() if pa.types.is_string_view(values.type) else pa.large_binary())
+    return values.take(array.indices)
+
+
 def check_lengths(lengths: Mapping[str, int]) -> int:
     if len(set(lengths.values())) > 1:
         raise InvalidData("columns differ in length: " + ", ".join(f"{name!r} has {n} rows" for name, n in lengths.items()))
@@ -139,8 +149,7 @@ def _read_python_sets(column: Sequence[Any], name: str) -> tuple[np.ndarray, Tok
 
 
 def _read_values(values: pa.Array, name: str) -> Tokens:
-    if pa.types.is_dictionary(values.type):
-        values = values.dictionary_decode()
+    values = _without_dictionary(values)
     kind = values.type
     if pa.types.is_integer(kind):
         try:
@@ -183,8 +192,7 @@ def read_texts(columns: Columns, function: TokenFunction) -> pa.Array:
 
 def _read_text(column: Any, name: str) -> pa.Array:
     array = as_array(column, name, "texts")
-    if pa.types.is_dictionary(array.type):
-        array = array.dictionary_decode()
+    array = _without_dictionary(array)
     if pa.types.is_null(array.type):
         array = array.cast(pa.string())
     if not any(is_string(array.type) for is_string in _STRINGS):
@@ -262,8 +270,7 @@ def _python_time(time: pa.Scalar) -> Any:
 def read_ids(column: Any, name: str) -> list[Any]:
     """A column of ids as Python objects; null stands for the arrival number."""
     array = as_array(column, name, "ids")
-    if pa.types.is_dictionary(array.type):
-        array = array.dictionary_decode()
+    array = _without_dictionary(array)
     kind = array.type
     if not (
         pa.types.is_integer(kind)
@@ -281,8 +288,7 @@ def read_ids(column: Any, name: str) -> list[Any]:
 def read_streams(column: Any, name: str) -> np.ndarray:
     """A column of 'left' and 'right' as 0 and 1."""
     array = as_array(column, name, "streams")
-    if pa.types.is_dictionary(array.type):
-        array = array.dictionary_decode()
+    array = _without_dictionary(array)
     _refuse_nulls(array, name, "the stream is null; it must be 'left' or 'right'")
     if not (pa.types.is_string(array.type) or pa.types.is_large_string(array.type) or pa.types.is_string_view(array.type)):
         if len(array) == 0:

@@ -322,6 +322,10 @@ class TopKJoin:
         from swoop.join import columns as cs
         from swoop.text.columns import make_tokens
 
+        if not isinstance(tokens, str | TokenFunction):
+            raise InvalidType(
+                f"tokens must be the name of a column or a token function such as words('text'), not {tokens!r:.60}"
+            )
         sets: Any
         if isinstance(tokens, TokenFunction):
             texts = cs.read_texts(columns, tokens)

@@ -165,7 +165,7 @@ def at_least_once(stays: DataFrame) -> DataFrame:
     )
 
 
-def explain(pairs: DataFrame, sets: DataFrame, *, id: str = "id", tokens: str = "tokens") -> DataFrame:
+def explain(pairs: DataFrame, sets: DataFrame, *, id: str = "id", tokens: str | TokenFunction = "tokens") -> DataFrame:
     """Why pairs are similar: ``pairs`` with three more columns, the tokens that both sets share and those that only one has.
 
     Parameters
@@ -175,11 +175,12 @@ def explain(pairs: DataFrame, sets: DataFrame, *, id: str = "id", tokens: str = 
     sets
         The sets, with their original tokens. Ids should be unique: a pair has one row for each set that has its id.
     id, tokens
-        Names of the columns of ``sets``.
+        Names of the columns of ``sets``, or a token function.
     """
-    newer, older = (sets.select(quoted(id).alias(side), quoted(tokens).alias(f"_{side}")) for side in ("newer", "older"))
-    found = pairs.join(newer, "newer", "left").join(older, "older", "left")
-    return found.select(
+    found = tokens.column() if isinstance(tokens, TokenFunction) else quoted(tokens)
+    newer, older = (sets.select(quoted(id).alias(side), found.alias(f"_{side}")) for side in ("newer", "older"))
+    joined = pairs.join(newer, "newer", "left").join(older, "older", "left")
+    return joined.select(
         *map(quoted, pairs.columns),
         F.array_intersect("_newer", "_older").alias("shared"),
         F.array_except("_newer", "_older").alias("only_newer"),

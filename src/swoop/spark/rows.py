@@ -11,7 +11,7 @@ from pyspark.sql import functions as F  # noqa: N812
 from pyspark.sql import types as T  # noqa: N812
 
 from swoop.engine.rank import MAX_SET_SIZE
-from swoop.errors import InvalidArgument, InvalidData
+from swoop.errors import InvalidArgument, InvalidData, InvalidType
 from swoop.text.functions import TokenFunction
 from swoop.times import FIRST_DATETIME, LAST_DATETIME, LATEST, TimeKind, WindowSpec, find_window
 
@@ -28,6 +28,10 @@ class Names:
 
     def check(self, sets: DataFrame) -> None:
         """Refuse names that do not exist or are not unique, and tokens that are none."""
+        if not isinstance(self.tokens, str | TokenFunction):
+            raise InvalidType(
+                f"tokens must be the name of a column or a token function such as words('text'), not {self.tokens!r:.60}"
+            )
         for argument, name in self._given():
             if sets.columns.count(name) != 1:
                 there = ", ".join(map(repr, sets.columns))

@@ -121,6 +121,8 @@ def topk_stream(
         raise InvalidData(f"column {id!r} has type {ids.simpleString()}; ids must be integers, strings or binaries: cast it")
     length = find_spark_window(window)
     grid = Grid.of(_chosen(sets.sparkSession, length, rate) if cells == "auto" else cells)
+    if isinstance(tokens, TokenFunction) and tokens.nfc and len(grid.cells) > 1:
+        raise InvalidArgument("nfc=True is not possible with cells, where Spark makes tokens; use cells=1, or leave out nfc")
     spec = StreamSpec(
         JoinSpec(
             k,

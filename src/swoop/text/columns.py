@@ -61,9 +61,9 @@ def make_tokens(texts: pa.Array, function: TokenFunction) -> Iterator[Block]:
     _, ends_buffer, data_buffer = texts.buffers()
     ends = np.frombuffer(ends_buffer, np.int64)[texts.offset : texts.offset + len(texts) + 1]
     data = _bytes_of(data_buffer)
-    first = 0
+    first, block = 0, max(BLOCK // function.n, 1)
     while first < len(texts):
-        stop = max(first + 1, int(np.searchsorted(ends, ends[first] + BLOCK, side="right")) - 1)
+        stop = max(first + 1, int(np.searchsorted(ends, ends[first] + block, side="right")) - 1)
         offsets, tokens = _read_block(data, ends[first : stop + 1], function)
         yield Block(first, stop - first, offsets, Tokens(strings=tokens))
         first = stop

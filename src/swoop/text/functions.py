@@ -14,6 +14,10 @@ if TYPE_CHECKING:
     from pyspark.sql import Column
 
 
+MOST_PARTS = 1000
+"""The longest runs of words or characters."""
+
+
 @dataclass(frozen=True)
 class TokenFunction:
     """How texts become tokens. Made by :func:`words`, :func:`word_ngrams` and :func:`char_ngrams`.
@@ -35,8 +39,8 @@ class TokenFunction:
         for column in self.columns:
             if not isinstance(column, str):
                 raise InvalidType(f"columns of text are given by their names, not {column!r:.60}")
-        if isinstance(self.n, bool) or not isinstance(self.n, int) or self.n < 1:
-            raise InvalidArgument(f"n must be an integer of at least 1, not {self.n!r}")
+        if isinstance(self.n, bool) or not isinstance(self.n, int) or not 1 <= self.n <= MOST_PARTS:
+            raise InvalidArgument(f"n must be an integer from 1 to {MOST_PARTS}, not {self.n!r}")
 
     def __call__(self, *texts: str | None) -> list[str] | None:
         """The different tokens of a row, in the order of their first appearance; None if all texts are.
@@ -95,7 +99,7 @@ def words(
     >>> words("text", stop_words=["the"])("The Cat, the DOG! https://x.org/a?b=1")
     ['cat', 'dog', 'https://x.org/a?b=1']
     """
-    return TokenFunction("words", columns, 1, _stop_words(stop_words), keep_urls, emoji, nfc)
+    return TokenFunction("words", columns, 1, _stop_words(stop_words, nfc), keep_urls, emoji, nfc)
 
 
 def word_ngrams(
@@ -111,7 +115,7 @@ def word_ngrams(
     >>> word_ngrams("text")("to be or to be")
     ['to be', 'be or', 'or to']
     """
-    return TokenFunction("words", columns, n, _stop_words(stop_words), keep_urls, emoji, nfc)
+    return TokenFunction("words", columns, n, _stop_words(stop_words, nfc), keep_urls, emoji, nfc)
 
 
 def char_ngrams(*columns: str, n: int = 3, nfc: bool = False) -> TokenFunction:
@@ -123,7 +127,10 @@ def char_ngrams(*columns: str, n: int = 3, nfc: bool = False) -> TokenFunction:
     return TokenFunction("characters", columns, n, nfc=nfc)
 
 
-def _stop_words(given: Any) -> frozenset[str]:
-    if isinstance(given, str):
-        raise InvalidType(f"stop_words is a collection of words, not the single string {given!r:.60}")
-    return frozenset(word.lower() for word in given)
+def _stop_words(given: Any, nfc: bool) -> frozenset[str]:
+    """Stop words as they stand in texts: in lower case, and normalised if texts are."""
+    is_collection = isinstance(given, Iterable) and not isinstance(given, str | bytes)
+    words = list(given) if is_collection else [given]
+    if not is_collection or not all(isinstance(word, str) for word in words):
+        raise InvalidType(f"stop_words must be a collection of strings, not {given!r:.60}; leave it out for none")
+    return frozenset((unicodedata.normalize("NFC", word) if nfc else word).lower() for word in words)
