@@ -31,18 +31,6 @@ def _column(given: ColumnOrName) -> Column:
     return F.col(given) if isinstance(given, str) else given
 
 
-def _text(columns: tuple[ColumnOrName, ...]) -> Column:
-    if not columns:
-        raise InvalidArgument("name at least one column of text")
-    return F.concat_ws(" ", *map(_column, columns))
-
-
-def _where_readable(columns: tuple[ColumnOrName, ...], tokens: Column) -> Column:
-    """Null where all columns are, and where one is not UTF-8: its letters are not known."""
-    all_null = reduce(Column.__and__, (_column(column).isNull() for column in columns))
-    return F.when(~all_null & F.is_valid_utf8(_text(columns)), tokens)
-
-
 def _once(value: Column, use: Callable[[Column], Column]) -> Column:
     """What is made of a value that is computed once, however often it is used, also for each element of an array."""
     return F.get(F.transform(F.array(value), use), F.lit(0))
@@ -64,7 +52,9 @@ def token_column(function: TokenFunction) -> Column:
     """What a token function makes of columns, in column expressions. See :meth:`swoop.text.functions.TokenFunction.column`."""
     if function.nfc:
         raise InvalidArgument("Spark has no expression for NFC; give the token function itself instead of its column()")
-    text = F.lower(F.concat_ws(" ", *map(F.col, function.columns)))
+    columns = [F.col(name) for name in function.columns]
+    given = F.concat_ws(" ", *columns)
+    text = F.lower(given)
     if function.unit == "characters":
         spaced = F.trim(F.regexp_replace(text, f"[{_SPACE}]+", " "))
         found, between = F.filter(F.split(spaced, ""), lambda character: character != ""), ""
@@ -74,7 +64,8 @@ def token_column(function: TokenFunction) -> Column:
             left_out = F.array(*(F.lit(word) for word in sorted(function.stop_words)))
             found = F.filter(found, lambda word: ~F.array_contains(left_out, word))
     runs = F.array_distinct(found) if function.n == 1 else _runs(found, function.n, between)
-    return _where_readable(tuple(function.columns), runs)
+    all_null = reduce(Column.__and__, (column.isNull() for column in columns))
+    return F.when(~all_null & F.is_valid_utf8(given), runs)  # the letters of what is not UTF-8 are not known
 
 
 _SPACE = r"\t-\r\x1c-\x1f \x85\xa0\u1680\u2000-\u200a\u2028\u2029\u202f\u205f\u3000"
