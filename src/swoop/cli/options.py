@@ -6,9 +6,9 @@ from typing import Annotated, Any
 
 import typer
 
-from swoop.cli.columns import Columns
 from swoop.cli.guard import WrongUsage
 from swoop.cli.sets import UNITS, InputOptions, Tokenizer
+from swoop.reading.columns import Columns
 
 Inputs = Annotated[
     list[str],

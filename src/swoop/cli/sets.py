@@ -7,9 +7,9 @@ from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING
 
-from swoop.cli.columns import Columns, Kind, infer
 from swoop.cli.console import info
 from swoop.cli.guard import WrongUsage
+from swoop.reading.columns import Columns, Kind, infer
 from swoop.times import WindowSpec
 
 if TYPE_CHECKING:

@@ -37,6 +37,15 @@ _PATTERNS += ("dd/MMM/yyyy:HH:mm:ss Z", "EEE MMM d HH:mm:ss yyyy", "EEE MMM d yy
 _FORMATS = (ISO, MAIL, TWITTER, COMPACT, *map(written_as, _PATTERNS), *(order for orders in _ORDERS for order in orders))
 
 
+def is_time(text: str) -> bool:
+    """Whether a text is a date in one of the notations that are guessed.
+
+    >>> is_time("1/5/2024 8:26"), is_time("May")
+    (True, False)
+    """
+    return any(read_time(text, known) is not None for known in _FORMATS)
+
+
 @dataclass(frozen=True)
 class Ambiguous:
     """Formats that read a sample equally well but differently; :func:`choose` decides by the whole column."""
