@@ -6,11 +6,12 @@ import re
 from collections.abc import Callable, Collection, Iterable, Sequence
 from dataclasses import dataclass, field, replace
 from difflib import get_close_matches
-from typing import Any, Literal
-
-import pyarrow as pa
+from typing import TYPE_CHECKING, Any, Literal
 
 from swoop.errors import InvalidArgument
+
+if TYPE_CHECKING:
+    import pyarrow as pa
 
 Kind = Literal["timestamp", "integer", "number", "string", "array", "other"]
 Kinds = dict[str, Kind]
@@ -98,6 +99,7 @@ def plain(name: str) -> str:
 def kinds_of(schema: pa.Schema) -> Kinds:
     """What each column can be used for. The fields of structs are there too, with their path as name: ``"meta.text"``.
 
+    >>> import pyarrow as pa
     >>> kinds_of(pa.schema({"id": pa.int64(), "meta": pa.struct({"text": pa.string()})}))
     {'id': 'integer', 'meta': 'other', 'meta.text': 'string'}
     """
@@ -109,7 +111,9 @@ def kinds_of(schema: pa.Schema) -> Kinds:
 
 
 def _nested(name: str, type: Any) -> Iterable[tuple[str, Kind]]:
-    if pa.types.is_struct(type):
+    from pyarrow import types
+
+    if types.is_struct(type):
         for part in type:
             path = f"{name}.{part.name}"
             yield path, _kind(part.type)
@@ -117,7 +121,8 @@ def _nested(name: str, type: Any) -> Iterable[tuple[str, Kind]]:
 
 
 def _kind(type: Any) -> Kind:
-    types = pa.types
+    from pyarrow import types  # not with the module: the help of the command line is quick
+
     if types.is_dictionary(type):
         return _kind(type.value_type)
     if types.is_timestamp(type) or types.is_date(type):
@@ -133,7 +138,8 @@ def _kind(type: Any) -> Kind:
 
 
 def _is_token(type: Any) -> bool:
-    types = pa.types
+    from pyarrow import types
+
     binary = types.is_binary(type) or types.is_large_binary(type) or types.is_fixed_size_binary(type)
     return binary or _kind(type) in ("string", "integer")
 

@@ -11,7 +11,7 @@ import pyarrow as pa
 import pyarrow.compute as pc
 
 from swoop.errors import InvalidType
-from swoop.reading.dates import ISO, MONTH_NUMBERS, POWERS, WHOLE, TimeFormat
+from swoop.reading.dates import ISO, MONTH_NUMBERS, POWERS, SCIENTIFIC, WHOLE, TimeFormat, plain_expression
 from swoop.times import FIRST_DATETIME, LAST_DATETIME
 
 TIMES = pa.timestamp("us", "UTC")
@@ -79,7 +79,8 @@ def _read_doubles(values: Any, format: TimeFormat) -> Any:
     read = _read_numbers(integers, format)
     if format.unit is None or whole.sum() == present.sum():
         return read
-    return pc.coalesce(read, _read_counts(values.cast(pa.string()), format.unit))
+    parts = pa.array(numbers, mask=whole | ~present | ~(np.abs(numbers) < WHOLE))
+    return pc.coalesce(read, _read_counts(parts.cast(pa.string()), format.unit))
 
 
 def _from_integers(values: Any, unit: str) -> Any:
@@ -189,18 +190,6 @@ def _read_counts(values: Any, unit: str) -> Any:
     return pc.coalesce(read, _plain_counts(values, unit), _scientific_counts(values, unit))
 
 
-def plain_expression(unit: str) -> str:
-    """Groups: sign, whole microseconds (or whole units), the rest of the whole microseconds, and what is cut off."""
-    power = POWERS[unit]
-    if power < 0:
-        return rf"[\t-\r ]*([+-]?)0*([0-9]{{0,18}}?)()([0-9]{{0,{-power}}}(?:\.[0-9]*)?)[\t-\r ]*"
-    return rf"[\t-\r ]*([+-]?)0*([0-9]{{0,{18 - power}}})(?:\.([0-9]{{0,{power}}})([0-9]*))?[\t-\r ]*"
-
-
-HAS_DIGIT = "[0-9]"
-SCIENTIFIC = r"[\t-\r ]*([+-]?)([0-9])(?:\.([0-9]{0,17}))?[eE]([+-]?[0-9]{1,2})[\t-\r ]*"
-
-
 def _named(expression: str) -> str:
     names = iter("abcd")
     return re.sub(r"\((?!\?)", lambda _: f"(?P<{next(names)}>", expression)
@@ -212,7 +201,7 @@ def _integers(texts: Any) -> Any:
 
 def _plain_counts(values: Any, unit: str) -> Any:
     found = pc.extract_regex(values, f"^(?:{_named(plain_expression(unit))})\\z")
-    valid = pc.and_(found.is_valid(), pc.match_substring_regex(values, HAS_DIGIT))
+    valid = pc.and_(found.is_valid(), pc.match_substring_regex(values, "[0-9]"))
     sign, whole, rest, cut = (pc.fill_null(part, "") for part in found.flatten())
     power = max(POWERS[unit], 0)
     ticks = _integers(whole) * 10**power + _integers(pc.ascii_rpad(rest, power, "0"))

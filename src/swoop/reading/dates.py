@@ -19,9 +19,22 @@ from swoop.times import EPOCH_UTC, FIRST_DATETIME, LAST_DATETIME, MICROSECOND
 
 UNITS = {"s": "seconds", "ms": "milliseconds", "us": "microseconds", "ns": "nanoseconds"}
 POWERS = {"s": 6, "ms": 3, "us": 0, "ns": -3}  # of ten, that make them microseconds
-WHOLE = 2**53  # below it, doubles without a fraction are the integers that were meant
+WHOLE = 2**63  # doubles below it without a fraction are integers; no times are above it
 
 _NUMBER = re.compile(r"[\t-\r ]*([+-]?(?:[0-9]+(?:\.[0-9]*)?|\.[0-9]+|[0-9](?:\.[0-9]{0,17})?[eE][+-]?[0-9]{1,2}))[\t-\r ]*")
+
+# Counts in scientific notation. Groups: sign, the digit before the point, those behind it, exponent.
+SCIENTIFIC = r"[\t-\r ]*([+-]?)([0-9])(?:\.([0-9]{0,17}))?[eE]([+-]?[0-9]{1,2})[\t-\r ]*"
+
+
+def plain_expression(unit: str) -> str:
+    """Counts in plain digits, of which there may be none. Groups: sign, digits before and behind the point down to the
+    microsecond, and what is cut off.
+    """
+    power = POWERS[unit]
+    if power < 0:
+        return rf"[\t-\r ]*([+-]?)0*([0-9]{{0,18}}?)()([0-9]{{0,{-power}}}(?:\.[0-9]*)?)[\t-\r ]*"
+    return rf"[\t-\r ]*([+-]?)0*([0-9]{{0,{18 - power}}})(?:\.([0-9]{{0,{power}}})([0-9]*))?[\t-\r ]*"
 
 
 @dataclass(frozen=True)
@@ -141,13 +154,17 @@ def _digits(value: Any) -> str | None:
     """A value as the text that a date is read from. Numbers such as 20240501.0 are meant as integers."""
     if value is None or isinstance(value, str):
         return value
-    if isinstance(value, float):
-        return str(int(value)) if abs(value) < WHOLE and value == int(value) else None
+    if isinstance(value, float) and not abs(value) < WHOLE:
+        return None
     return str(int(value)) if value == int(value) else None
 
 
 def _count(value: Any, unit: str) -> int | None:
-    """A count since 1970 in microseconds. Doubles are what is written for them, so 0.1 is a tenth."""
+    """A count since 1970 in microseconds. Doubles with a fraction are what is written for them, so 0.1 is a tenth."""
+    if isinstance(value, float):
+        if not abs(value) < WHOLE:
+            return None
+        value = int(value) if value == int(value) else value
     text = value if isinstance(value, str) else format(value, "f") if isinstance(value, Decimal) else repr(value)
     found = _NUMBER.fullmatch(text)
     return None if found is None else int(Fraction(found[1]) * Fraction(10) ** POWERS[unit] // 1)

@@ -31,7 +31,7 @@ def _column(given: ColumnOrName) -> Column:
     return F.col(given) if isinstance(given, str) else given
 
 
-def _once(value: Column, use: Callable[[Column], Column]) -> Column:
+def once(value: Column, use: Callable[[Column], Column]) -> Column:
     """What is made of a value that is computed once, however often it is used, also for each element of an array."""
     return F.get(F.transform(F.array(value), use), F.lit(0))
 
@@ -45,7 +45,7 @@ def _runs(parts: Column, n: int, between: str) -> Column:
         short = F.filter(F.array(F.array_join(parts, between)), lambda token: token != "")
         return F.array_distinct(F.when(F.size(parts) >= n, grams).otherwise(short))
 
-    return _once(parts, runs)
+    return once(parts, runs)
 
 
 def token_column(function: TokenFunction) -> Column:
