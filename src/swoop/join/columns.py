@@ -130,6 +130,18 @@ def without_dictionary(array: pa.Array) -> pa.Array:
     return values.take(array.indices)
 
 
+def take_rows(column: pa.ChunkedArray, places: np.ndarray) -> pa.Array:
+    """Rows at some places of a column, chunk by chunk. Arrow may make one array of the whole column first, for each call."""
+    starts = np.cumsum([0, *map(len, column.chunks)])
+    number = np.searchsorted(starts, places, side="right") - 1
+    by_chunk = np.argsort(number, kind="stable")
+    groups = np.split(by_chunk, np.flatnonzero(np.diff(number[by_chunk])) + 1) if len(places) else []
+    parts = [column.chunk(n).take(pa.array(places[group] - starts[n])) for group in groups for n in (int(number[group[0]]),)]
+    back = np.empty(len(places), np.int64)
+    back[by_chunk] = np.arange(len(places))
+    return as_array(pa.chunked_array(parts, column.type), "", "").take(pa.array(back))
+
+
 def check_lengths(lengths: Mapping[str, int]) -> int:
     if len(set(lengths.values())) > 1:
         raise InvalidData("columns differ in length: " + ", ".join(f"{name!r} has {n} rows" for name, n in lengths.items()))

@@ -17,7 +17,7 @@ import pyarrow as pa
 import pyarrow.compute as pc
 
 from swoop.errors import InvalidArgument, InvalidData, InvalidType, UnusableRows
-from swoop.join.columns import as_array, check_token_argument, read_whole_ids
+from swoop.join.columns import as_array, check_token_argument, read_whole_ids, take_rows
 from swoop.join.feed import time_column
 from swoop.join.inputs import read_columns
 from swoop.join.row_order import find_order
@@ -34,6 +34,9 @@ from swoop.times import Clock, TimeKind, WindowSpec, find_window
 BATCH_ROWS = 1 << 16
 BATCH_BYTES = 16 << 20
 """What a thread takes out of the history at a time, at most."""
+
+CHUNK_ROWS = 1000
+"""Rows are taken from chunks of at least so many on average."""
 
 
 def history(
@@ -80,7 +83,7 @@ def history(
 
     Notes
     -----
-    The rows are kept in memory. If they are in order, nothing is copied; otherwise the columns are copied once at most.
+    The rows are kept in memory. They are not copied, but where they are not in order and come in many small batches: then once.
 
     Examples
     --------
@@ -162,17 +165,18 @@ def _ticks(times: pa.ChunkedArray, name: str, usable: np.ndarray | None) -> np.n
 class _Sets:
     """Tokens, or the texts that are to become tokens, and streams, as they lie in a history."""
 
-    def __init__(self, sets: list[Any], tokens: str | TokenFunction, streams: Any) -> None:
+    def __init__(self, sets: list[pa.ChunkedArray], tokens: str | TokenFunction, streams: pa.ChunkedArray | None) -> None:
         names = [f"text {number}" for number in range(len(sets))] if isinstance(tokens, TokenFunction) else ["tokens"]
         self._columns = dict(zip(names, sets, strict=True))
         self.tokens = replace(tokens, columns=tuple(names)) if isinstance(tokens, TokenFunction) else "tokens"
         if streams is not None:
             self._columns["stream"] = streams
 
-    def make_whole(self) -> None:
-        """Make one chunk of each column. Arrow takes rows from such columns much more quickly."""
-        for name in self._columns:
-            self._columns[name] = as_array(self._columns[name], name, name)
+    def make_takeable(self) -> None:
+        """Make one chunk of columns in many small ones, from each of which rows would have to be taken."""
+        for name, column in self._columns.items():
+            if len(column) < CHUNK_ROWS * column.num_chunks:
+                self._columns[name] = pa.chunked_array([as_array(column, name, name)])
 
     def slice(self, first: int, stop: int) -> dict[str, Any]:
         """Rows that follow each other, by column. Nothing is copied."""
@@ -180,7 +184,7 @@ class _Sets:
 
     def take(self, places: np.ndarray) -> dict[str, Any]:
         """Rows at some places, by column."""
-        return {name: column.take(pa.array(places)) for name, column in self._columns.items()}
+        return {name: take_rows(column, places) for name, column in self._columns.items()}
 
     def keys(self, places: np.ndarray) -> list[Any]:
         """What rows at some places are ordered by: tokens or text, and stream."""
@@ -219,7 +223,7 @@ class _Rows:
             order = find_order(times, ids.take(pa.array(usable)), lambda found: sets.keys(usable[found]))
             places = usable if order is None else usable[order]
         if places is not None:
-            sets.make_whole()
+            sets.make_takeable()
         return cls(times if order is None else times[order], ids, sets, places)
 
     def batches(self, first: int, stop: int, is_stopped: threading.Event) -> Iterator[dict[str, Any]]:
