@@ -36,7 +36,7 @@ BATCH_BYTES = 16 << 20
 """What a thread takes out of the history at a time, at most."""
 
 CHUNK_ROWS = 1000
-"""Rows are taken from chunks of at least so many on average."""
+"""Smaller chunks, on average, are put together: what is done for each would take longer than that."""
 
 
 def history(
@@ -83,7 +83,7 @@ def history(
 
     Notes
     -----
-    The rows are kept in memory. They are not copied, but where they are not in order and come in many small batches: then once.
+    The rows are kept in memory. They are not copied, unless they come in many small batches: then once.
 
     Examples
     --------
@@ -106,7 +106,7 @@ def history(
     _check_count("threads", threads)
     texts = tokens.columns if isinstance(tokens, TokenFunction) else (tokens,)
     named = [("id", id), ("time", time), *(("tokens", name) for name in texts), *([("stream", stream)] if stream else [])]
-    columns = read_columns(data, named)
+    columns = {name: _in_few_chunks(column, name) for name, column in read_columns(data, named).items()}
     kind = time_kind(columns[time].type, time, spec.window)
     ids = read_whole_ids(columns[id], id)
     reasons = why_unusable(columns, id=id, time=time, tokens=tokens, stream=stream)
@@ -125,6 +125,11 @@ def _find_window(window: object) -> WindowSpec:
             f"the window of a history must be a duration or an integer, not {window!r}; for other windows use swoop.TopKJoin"
         )
     return found
+
+
+def _in_few_chunks(column: pa.ChunkedArray, name: str) -> pa.ChunkedArray:
+    is_whole = column.num_chunks < 2 or len(column) >= CHUNK_ROWS * column.num_chunks
+    return column if is_whole else pa.chunked_array([as_array(column, name, name)])
 
 
 def _check_count(name: str, value: object) -> None:
@@ -172,12 +177,6 @@ class _Sets:
         if streams is not None:
             self._columns["stream"] = streams
 
-    def make_takeable(self) -> None:
-        """Make one chunk of columns in many small ones, from each of which rows would have to be taken."""
-        for name, column in self._columns.items():
-            if len(column) < CHUNK_ROWS * column.num_chunks:
-                self._columns[name] = pa.chunked_array([as_array(column, name, name)])
-
     def slice(self, first: int, stop: int) -> dict[str, Any]:
         """Rows that follow each other, by column. Nothing is copied."""
         return {name: column[first:stop] for name, column in self._columns.items()}
@@ -222,8 +221,6 @@ class _Rows:
         else:
             order = find_order(times, ids.take(pa.array(usable)), lambda found: sets.keys(usable[found]))
             places = usable if order is None else usable[order]
-        if places is not None:
-            sets.make_takeable()
         return cls(times if order is None else times[order], ids, sets, places)
 
     def batches(self, first: int, stop: int, is_stopped: threading.Event) -> Iterator[dict[str, Any]]:
