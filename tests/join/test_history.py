@@ -27,6 +27,7 @@ from hypothesis import strategies as st
 
 import swoop
 from swoop.errors import InvalidArgument, InvalidData, InvalidTime, InvalidType, UnusableRows
+from swoop.join import columns
 from swoop.join import history as module
 from swoop.join.columns import take_rows
 from swoop.oracle import Record
@@ -449,3 +450,17 @@ def test_rows_are_taken_from_chunks(chunks: list[list[str]], data: st.DataObject
     flat = [text for chunk in chunks for text in chunk]
     places = data.draw(st.lists(st.integers(0, len(flat) - 1))) if flat else []
     assert take_rows(column, np.array(places, np.int64)).to_pylist() == [flat[place] for place in places]
+
+
+@pytest.mark.parametrize("times", [[1, 2, 3, 4], [4, 3, 2, 1]])
+def test_columns_beyond_32_bit_offsets(times: list[int], monkeypatch: pytest.MonkeyPatch) -> None:
+    """What is too large for one array of the type it has gets a larger one. Here everything is too large."""
+    monkeypatch.setattr(columns, "SMALL", 0)
+    rows = pa.table(
+        {"id": ["a", "b", "c", "d"], "time": times, "text": ["x y", "y", "x y", "z"], "tokens": [["x"], ["y"], ["x"], []]}
+    )
+    for tokens in ("tokens", swoop.words("text")):
+        for chunk_rows in (1, 1000):
+            monkeypatch.setattr(module, "CHUNK_ROWS", chunk_rows)
+            found = swoop.history(pa.Table.from_batches(rows.to_batches(2)), 1, 9, tokens=tokens)
+            assert {found[-1].pair.newer, found[-1].pair.older} == {"a", "c"}
