@@ -17,10 +17,12 @@ from swoop.times import last
 
 if TYPE_CHECKING:
     from swoop import oracle
+    from swoop.join.history import history
     from swoop.join.topk_join import Stats, TopKJoin
     from swoop.join.warmup import warmup
-    from swoop.results import Change, Changes, Explanation, Pair, SkybandStep, TopK
+    from swoop.results import Change, Changes, Explanation, History, Pair, SkybandStep, TopK
     from swoop.similarity import Similarity
+    from swoop.stays import Stay
     from swoop.text.functions import char_ngrams, word_ngrams, words
 
 try:
@@ -32,13 +34,16 @@ _HOMES = {
     "Change": "swoop.results",
     "Changes": "swoop.results",
     "Explanation": "swoop.results",
+    "History": "swoop.results",
     "Pair": "swoop.results",
     "Similarity": "swoop.similarity",
     "Stats": "swoop.join.topk_join",
     "SkybandStep": "swoop.results",
+    "Stay": "swoop.stays",
     "TopK": "swoop.results",
     "TopKJoin": "swoop.join.topk_join",
     "char_ngrams": "swoop.text.functions",
+    "history": "swoop.join.history",
     "warmup": "swoop.join.warmup",
     "word_ngrams": "swoop.text.functions",
     "words": "swoop.text.functions",
@@ -48,14 +53,17 @@ __all__ = [
     "Change",
     "Changes",
     "Explanation",
+    "History",
     "Pair",
     "Similarity",
     "SkybandStep",
     "Stats",
+    "Stay",
     "SwoopError",
     "TopK",
     "TopKJoin",
     "char_ngrams",
+    "history",
     "last",
     "oracle",
     "warmup",

@@ -40,12 +40,10 @@ class CapacityExceeded(SwoopError, MemoryError):
 
 
 class UnusableRows(UserWarning):
-    """``count`` rows of a history are unusable and left out."""
+    """``count`` rows of a history are unusable and left out; ``details`` say more about them."""
 
-    def __init__(self, count: int) -> None:
-        super().__init__(
-            f"{count} rows are unusable and left out; swoop.spark.rejected(sets, ...) returns them with the reasons"
-        )
+    def __init__(self, count: int, details: str) -> None:
+        super().__init__(f"{count} rows are unusable and left out; {details}")
         self.count = count
 
 

@@ -10,6 +10,7 @@ from itertools import accumulate
 from typing import TYPE_CHECKING, Any, Generic, Literal, Self, TypeVar, overload
 
 from swoop.errors import InvalidArgument
+from swoop.stays import Stay
 from swoop.times import Time
 
 if TYPE_CHECKING:
@@ -112,7 +113,7 @@ def _by_type(token: Token) -> tuple[str, Any]:
     return type(token).__name__, token
 
 
-Item = TypeVar("Item", Pair, Change)
+Item = TypeVar("Item", Pair, Change, Stay)
 
 
 class Results(Sequence[Item], Generic[Item]):
@@ -222,6 +223,10 @@ class Changes(Results[Change]):
         from swoop import charts
 
         return charts.changes(self, most)
+
+
+class History(Results[Stay]):
+    """The stays of pairs in the top-k of a history, by the times of their entries."""
 
 
 class _Markup(str):

@@ -9,10 +9,13 @@ import datetime as dt
 import random
 from typing import Any
 
+import pyarrow as pa
 import pytest
 from pyspark.sql import DataFrame, SparkSession
 
+import swoop
 from swoop.errors import InvalidArgument, InvalidData, InvalidType, UnusableRows
+from swoop.join.unusable import why_unusable
 from swoop.oracle import Record
 from swoop.similarity import Similarity
 from swoop.spark import at_least_once, char_ngrams, explain, rejected, topk_history, word_ngrams, words
@@ -145,6 +148,48 @@ def test_a_user_defined_similarity(spark: SparkSession) -> None:
 def test_bad_input(spark: SparkSession, options: dict[str, Any], error: type[Exception], message: str) -> None:
     with pytest.raises(error, match=message):
         topk_history(spark.createDataFrame([], SCHEMA), **{"k": 1, "window": 5, **options})
+
+
+@pytest.mark.parametrize("as_text", [False, True])
+def test_equal_to_a_history_in_one_process(spark: SparkSession, as_text: bool) -> None:
+    """With sets of equal times and ids, unusable rows, and two streams; also the reasons are the same."""
+    rng = random.Random(11)
+    rows: list[Any] = []
+    for _ in range(200):
+        tokens = rng.choices(["a", "B", "é", "\uffff", "😀", "c d"], k=rng.randrange(4))
+        row: list[Any] = [rng.choice("xyé\uffff😀"), rng.randrange(40), tokens, rng.choice(["left", "right"]), None]
+        if rng.random() < 0.1:
+            row[rng.randrange(4)] = None
+        row[4] = None if row[2] is None else " ".join(row[2])
+        if rng.random() < 0.03 and row[2] is not None:
+            row[2] = [*row[2], None]
+        rows.append(row)
+    names = ["id", "time", "tokens", "stream", "text"]
+    sets = spark.createDataFrame(rows, "id string, time int, tokens array<string>, stream string, text string").repartition(3)
+    table = pa.table(dict(zip(names, zip(*rows, strict=True), strict=True)))
+    columns: dict[str, Any] = {"tokens": char_ngrams("text", n=1) if as_text else "tokens", "stream": "stream"}
+    with pytest.warns(UnusableRows) as on_spark:
+        expected = topk_history(sets, 4, 9, **columns, slices=3)
+    with pytest.warns(UnusableRows) as here:
+        found = swoop.history(table, 4, 9, **columns, slices=2, threads=2)
+    assert on_spark[0].message.count == here[0].message.count > 9  # type: ignore[union-attr]
+    assert sorted((tuple(row.values()) for row in found.to_arrow().to_pylist()), key=repr) == collected(expected)
+    assert found.to_arrow().schema.types == expected.toArrow().schema.types
+    reasons = [reason for reason in why_unusable(table, **columns).to_pylist() if reason]
+    assert sorted(reasons) == sorted(row.reason for row in rejected(sets, **columns).collect())
+
+
+@pytest.mark.parametrize("zone", [None, "UTC"])
+def test_times_are_those_of_a_history_in_one_process(spark: SparkSession, zone: str | None) -> None:
+    times = pa.array([1, 5, 5_000_001], pa.timestamp("us", zone))
+    table = pa.table({"id": pa.array([1, 2, 3], pa.int32()), "time": times, "tokens": [["a"], ["a"], ["a"]]})
+    found = swoop.history(table, 1, "5 s").to_arrow()
+    kind = "timestamp" if zone else "timestamp_ntz"
+    sets = spark.createDataFrame(table).selectExpr("id", f"cast(time as {kind}) as time", "tokens")
+    expected = topk_history(sets, 1, "5 s").toArrow().sort_by("enter")
+    assert found.to_pylist() == expected.to_pylist()
+    assert [kind.tz is None for kind in found.schema.types[4:]] == [zone is None] * 2
+    assert found.schema.types[:4] == expected.schema.types[:4]
 
 
 WORDS = ["Win", "a", "FREE", "the", "phone!", "नमस्ते", "ΣΑΣ", "https://x.org/a", "❤️"]

@@ -13,10 +13,13 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
 
+import pyarrow as pa
+
 import swoop
 from swoop.engine import thresholds
 from swoop.oracle import Record
 from swoop.results import Change, Pair
+from swoop.stays import stays_of
 from tests.support.faults import Fault
 from tests.support.histories import SIMILARITIES, insert, replay
 from tests.support.judge import judge
@@ -90,8 +93,37 @@ def look(join: swoop.TopKJoin, rng: random.Random) -> None:
         join.explain(pairs[-1])
 
 
+def run_as_history(trial: Trial) -> int:
+    """Run a trial whose window has a duration as a history, up to its last record, and compare every stay."""
+    if not isinstance(trial.options["window"], int):
+        return 0
+    rng = random.Random(f"{trial.seed} as a history")
+    rows: list[dict[str, Any]] = []
+    numbers: dict[Any, int] = {}
+    for place, record in enumerate(trial.records):  # a column has one type, so tokens and ids are numbers here
+        tokens = [numbers.setdefault((type(token), token), len(numbers)) for token in record.tokens]
+        rows.append({"id": place, "time": record.time, "tokens": tokens, "stream": record.stream})
+    rng.shuffle(rows)
+    schema = pa.schema([("id", pa.int64()), ("time", pa.int64()), ("tokens", pa.list_(pa.int64())), ("stream", pa.string())])
+    options = {name: value for name, value in trial.options.items() if name != "two_streams"}
+    stream = "stream" if trial.options["two_streams"] else None
+    how = {"slices": rng.choice([None, 1, 2, 5, 20]), "threads": rng.choice([1, 2])}
+    with thresholds.use(trial.limits):
+        found = swoop.history(pa.Table.from_pylist(rows, schema), **options, stream=stream, **how)
+    last = trial.records[-1].time
+    told = stays_of(change for change in trial.expected if change.time <= last)  # type: ignore[operator]
+    expected = {
+        (*stay.pair.arrivals, stay.enter, stay.leave, stay.pair.similarity) for stay in told if stay.leave != stay.enter
+    }  # type: ignore[misc]
+    assert {(s.pair.newer, s.pair.older, s.enter, s.leave, s.pair.similarity) for s in found} == expected, (trial, how)
+    assert len(found) == len(expected)
+    return len(told)
+
+
 def run(trial: Trial, way: str, taken: Counter[str]) -> int:
     """Run a trial in one way, compare every change, and count the moments that were compared."""
+    if way == "as a history":
+        return run_as_history(trial)
     rng = random.Random(f"{trial.seed} {way}")
     join = trial.join()
     feed: list[Change] = []
@@ -136,7 +168,7 @@ def saved_and_loaded(join: swoop.TopKJoin, trial: Trial) -> swoop.TopKJoin:
         return swoop.TopKJoin.load(Path(folder) / "join")
 
 
-WAYS = ("one by one", "looked at", "never looked at", "made anew")
+WAYS = ("one by one", "looked at", "never looked at", "made anew", "as a history")
 
 
 def run_interrupted(trial: Trial, fault: Fault, occasions: Any) -> bool:

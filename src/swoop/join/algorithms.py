@@ -5,12 +5,28 @@ from __future__ import annotations
 from importlib import import_module
 from typing import Any
 
+import numpy as np
+
+from swoop.spec import JoinSpec
+
 _ENGINE = "swoop.engine.engine:make_engine"
 _BASELINES = "swoop.paper.baselines.baseline:make_baseline"
 
 
-def make_engine(name: str, settings: Any) -> Any:
-    """An engine that runs the algorithm of this name, one of :data:`swoop.spec.ALGORITHMS`."""
-    factory = _ENGINE if name in ("swoop", "swoop-minimal") else _BASELINES
+def make_engine(spec: JoinSpec) -> Any:
+    """An engine that does what a join is asked for, by the algorithm of that name, one of :data:`swoop.spec.ALGORITHMS`."""
+    from swoop.engine.settings import Settings
+
+    similarity, least = spec.similarity, spec.min_similarity
+    settings = Settings(
+        k=spec.k,
+        duration=spec.window.duration,
+        kind=similarity.kind,
+        function=similarity.address,
+        threshold=-np.inf if least is None else similarity.largest_key_below(least),
+        streams=2 if spec.two_streams else 1,
+        tracking=spec.track_changes,
+    )
+    factory = _ENGINE if spec.algorithm in ("swoop", "swoop-minimal") else _BASELINES
     module, function = factory.split(":")
-    return getattr(import_module(module), function)(name, settings)
+    return getattr(import_module(module), function)(spec.algorithm, settings)

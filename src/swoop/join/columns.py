@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from typing import Any
 
 import numpy as np
@@ -13,19 +13,21 @@ from swoop.engine.rank import MAX_SET_SIZE
 from swoop.engine.tokens import Texts, Tokens
 from swoop.errors import InvalidData, InvalidTime, InvalidType, SwoopError
 from swoop.join.sets import flatten, read_set
+from swoop.text.blocks import Block
 from swoop.text.columns import join_texts, make_tokens
 from swoop.text.functions import TokenFunction
 from swoop.times import LATEST, Clock, TimeKind
 
 Columns = Mapping[str, Any]
 
-_LISTS = (
+LISTS = (
     pa.types.is_list,
     pa.types.is_large_list,
     pa.types.is_fixed_size_list,
     pa.types.is_list_view,
     pa.types.is_large_list_view,
 )
+STRINGS = (pa.types.is_string, pa.types.is_large_string, pa.types.is_string_view)
 
 
 SMALL = 2**31 - 1  # bytes that Arrow's strings and lists with 32-bit offsets can hold
@@ -90,7 +92,35 @@ def as_array(column: Any, name: str, what: str) -> pa.Array:
         raise InvalidData(f"column {name!r} cannot be read as {what}: {error}") from error
 
 
-def _without_dictionary(array: pa.Array) -> pa.Array:
+def as_chunks(column: Any, name: str, what: str) -> pa.ChunkedArray:
+    """The column in chunks, as it was given, of a type that Arrow can take rows from and compare: no dictionary and no view."""
+    if not isinstance(column, pa.ChunkedArray):
+        column = pa.chunked_array([as_array(column, name, what)])
+    kind = _plain_type(column.type)
+    if kind == column.type:
+        return column
+    if pa.types.is_dictionary(column.type):
+        return pa.chunked_array([without_dictionary(part).cast(kind) for part in column.chunks], kind)
+    try:
+        return column.cast(kind)
+    except pa.ArrowNotImplementedError:  # a dictionary of views within lists
+        return column
+
+
+def _plain_type(kind: pa.DataType) -> pa.DataType:
+    if pa.types.is_dictionary(kind):
+        return _plain_type(kind.value_type)
+    if pa.types.is_string_view(kind):
+        return pa.large_string()
+    if pa.types.is_binary_view(kind):
+        return pa.large_binary()
+    if pa.types.is_list(kind) or pa.types.is_large_list(kind) or pa.types.is_fixed_size_list(kind):
+        inner = _plain_type(kind.value_type)
+        return kind if inner == kind.value_type else pa.large_list(inner)
+    return kind  # also a view of lists: Arrow takes rows from it, and casts it wrongly
+
+
+def without_dictionary(array: pa.Array) -> pa.Array:
     """Values that are given by numbers in a dictionary, as such. Arrow takes no values from a dictionary of views."""
     if not pa.types.is_dictionary(array.type):
         return array
@@ -98,6 +128,18 @@ def _without_dictionary(array: pa.Array) -> pa.Array:
     if pa.types.is_string_view(values.type) or pa.types.is_binary_view(values.type):
         values = values.cast(pa.large_string() if pa.types.is_string_view(values.type) else pa.large_binary())
     return values.take(array.indices)
+
+
+def take_rows(column: pa.ChunkedArray, places: np.ndarray) -> pa.Array:
+    """Rows at some places of a column, chunk by chunk. Arrow may make one array of the whole column first, for each call."""
+    starts = np.cumsum([0, *map(len, column.chunks)])
+    number = np.searchsorted(starts, places, side="right") - 1
+    by_chunk = np.argsort(number, kind="stable")
+    groups = np.split(by_chunk, np.flatnonzero(np.diff(number[by_chunk])) + 1) if len(places) else []
+    parts = [column.chunk(n).take(pa.array(places[group] - starts[n])) for group in groups for n in (int(number[group[0]]),)]
+    back = np.empty(len(places), np.int64)
+    back[by_chunk] = np.arange(len(places))
+    return as_array(pa.chunked_array(parts, column.type), "", "").take(pa.array(back))
 
 
 def check_lengths(lengths: Mapping[str, int]) -> int:
@@ -115,13 +157,29 @@ def _refuse_nulls(array: pa.Array, name: str, why: str) -> None:
         raise _refuse_row(name, int(np.flatnonzero(array.is_null().to_numpy(zero_copy_only=False))[0]), why)
 
 
+def read_sets(columns: Columns, tokens: str | TokenFunction) -> tuple[Iterable[Block], dict[str, int]]:
+    """The sets of a batch in blocks of rows, and the number of rows by the name of a column."""
+    check_token_argument(tokens)
+    if isinstance(tokens, TokenFunction):
+        texts = read_texts(columns, tokens)
+        return make_tokens(texts, tokens), {tokens.columns[0]: len(texts)}
+    offsets, column = read_tokens(find_column(columns, tokens, "tokens"), tokens)
+    return [Block(0, len(offsets) - 1, offsets, column)], {tokens: len(offsets) - 1}
+
+
+def check_token_argument(tokens: object) -> None:
+    """Refuse what is neither the name of a column nor a token function."""
+    if not isinstance(tokens, str | TokenFunction):
+        raise InvalidType(f"tokens must be the name of a column or a token function such as words('text'), not {tokens!r:.60}")
+
+
 def read_tokens(column: Any, name: str) -> tuple[np.ndarray, Tokens]:
     """Offsets and tokens of the sets of a column."""
     if isinstance(column, Sequence) and not isinstance(column, str | bytes):
         return _read_python_sets(column, name)
     array = as_array(column, name, "lists of tokens")
     _refuse_nulls(array, name, "tokens is null")
-    if not any(is_list(array.type) for is_list in _LISTS):
+    if not any(is_list(array.type) for is_list in LISTS):
         if isinstance(column, np.ndarray) and column.dtype == object:
             return _read_python_sets(list(column), name)
         raise InvalidData(f"column {name!r} has type {array.type}; tokens must be lists of strings, binary values or integers")
@@ -149,7 +207,7 @@ def _read_python_sets(column: Sequence[Any], name: str) -> tuple[np.ndarray, Tok
 
 
 def _read_values(values: pa.Array, name: str) -> Tokens:
-    values = _without_dictionary(values)
+    values = without_dictionary(values)
     kind = values.type
     if pa.types.is_integer(kind):
         try:
@@ -173,9 +231,6 @@ def _read_texts(values: pa.Array, kind: pa.DataType) -> Texts:
     return Texts(bytes_[ends[0] : ends[-1]], ends - ends[0])
 
 
-_STRINGS = (pa.types.is_string, pa.types.is_large_string, pa.types.is_string_view)
-
-
 def read_texts(columns: Columns, function: TokenFunction) -> pa.Array:
     """The texts that a token function reads, all columns as one. What cannot be used is refused before anything arrives."""
     texts = [_read_text(find_column(columns, name, "tokens"), name) for name in function.columns]
@@ -192,10 +247,10 @@ def read_texts(columns: Columns, function: TokenFunction) -> pa.Array:
 
 def _read_text(column: Any, name: str) -> pa.Array:
     array = as_array(column, name, "texts")
-    array = _without_dictionary(array)
+    array = without_dictionary(array)
     if pa.types.is_null(array.type):
         array = array.cast(pa.string())
-    if not any(is_string(array.type) for is_string in _STRINGS):
+    if not any(is_string(array.type) for is_string in STRINGS):
         raise InvalidData(f"column {name!r} has type {array.type}; words are made from strings")
     try:
         array.validate(full=True)
@@ -270,7 +325,7 @@ def _python_time(time: pa.Scalar) -> Any:
 def read_ids(column: Any, name: str) -> list[Any]:
     """A column of ids as Python objects; null stands for the arrival number."""
     array = as_array(column, name, "ids")
-    array = _without_dictionary(array)
+    array = without_dictionary(array)
     kind = array.type
     if not (
         pa.types.is_integer(kind)
@@ -285,10 +340,24 @@ def read_ids(column: Any, name: str) -> list[Any]:
     return array.to_pylist()  # type: ignore[no-any-return]
 
 
+def read_whole_ids(column: pa.ChunkedArray, name: str) -> pa.Array:
+    """A column of ids as one array, of any type that has an order."""
+    ids = as_array(column, name, "ids")
+    if pa.types.is_null(ids.type):
+        return ids
+    try:
+        pc.less(ids[:0], ids[:0])
+    except pa.ArrowNotImplementedError:
+        raise InvalidData(
+            f"column {name!r} has type {ids.type}, of which there is no order; ids must be integers or strings"
+        ) from None
+    return ids
+
+
 def read_streams(column: Any, name: str) -> np.ndarray:
     """A column of 'left' and 'right' as 0 and 1."""
     array = as_array(column, name, "streams")
-    array = _without_dictionary(array)
+    array = without_dictionary(array)
     _refuse_nulls(array, name, "the stream is null; it must be 'left' or 'right'")
     if not (pa.types.is_string(array.type) or pa.types.is_large_string(array.type) or pa.types.is_string_view(array.type)):
         if len(array) == 0:

@@ -68,22 +68,6 @@ class _Begun(NamedTuple):
     now: int
 
 
-def _make_engine(spec: JoinSpec) -> Any:
-    from swoop.engine.settings import Settings
-
-    similarity, least = spec.similarity, spec.min_similarity
-    settings = Settings(
-        k=spec.k,
-        duration=spec.window.duration,
-        kind=similarity.kind,
-        function=similarity.address,
-        threshold=-np.inf if least is None else similarity.largest_key_below(least),
-        streams=2 if spec.two_streams else 1,
-        tracking=spec.track_changes,
-    )
-    return make_engine(spec.algorithm, settings)
-
-
 class TopKJoin:
     """The k most similar pairs of sets in a sliding window of a stream, exactly, at any moment.
 
@@ -148,7 +132,7 @@ class TopKJoin:
         self._clock = Clock(self.window)
         self._ids = Ids()
         self._feed = Feed()
-        self._engine = _make_engine(self._spec)
+        self._engine = make_engine(self._spec)
         self._lock = threading.RLock()  # kernels run without Python's global lock
         self._begun: _Begun | None = None
 
@@ -320,20 +304,8 @@ class TopKJoin:
         self, columns: Any, tokens: str | TokenFunction, time: str | None, id: str | None, stream: str | None
     ) -> None:
         from swoop.join import columns as cs
-        from swoop.text.columns import make_tokens
 
-        if not isinstance(tokens, str | TokenFunction):
-            raise InvalidType(
-                f"tokens must be the name of a column or a token function such as words('text'), not {tokens!r:.60}"
-            )
-        sets: Any
-        if isinstance(tokens, TokenFunction):
-            texts = cs.read_texts(columns, tokens)
-            sets, lengths = make_tokens(texts, tokens), {tokens.columns[0]: len(texts)}
-        else:
-            offsets, column = cs.read_tokens(cs.find_column(columns, tokens, "tokens"), tokens)
-            lengths = {tokens: len(offsets) - 1}
-            sets = [Block(0, len(offsets) - 1, offsets, column)]
+        sets, lengths = cs.read_sets(columns, tokens)
         size = next(iter(lengths.values()))
         ids: list[Any] | None = None
         sides = NO_SIDES

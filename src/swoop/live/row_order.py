@@ -1,28 +1,26 @@
-"""The order in which rows enter: by time, id, tokens and stream. What is equal in all of these is the same set."""
+"""The rows of a live stream in the order in which they enter, that of :mod:`swoop.join.row_order`."""
 
 from __future__ import annotations
+
+from typing import Any
 
 import numpy as np
 import pyarrow as pa
 import pyarrow.compute as pc
 
+from swoop.join.columns import as_array
+from swoop.join.row_order import find_order
+
 
 def sort_rows(rows: pa.Table) -> pa.Table:
     """Rows in the order in which they enter."""
-    times = rows["time"].to_numpy()
-    if bool(np.all(times[1:] > times[:-1])):
-        return rows
-    rows = rows.sort_by([("time", "ascending"), ("id", "ascending")])
-    same = same_key_as_before(rows)
-    if not same.any():
-        return rows
-    twins = np.flatnonzero(same | np.append(same[1:], False))  # rows that have their time and id in common with others
-    number = np.cumsum(~same)[twins]
-    found = rows.take(twins)
-    keys = zip(number.tolist(), found["tokens"].to_pylist(), found["stream"].to_pylist(), strict=True)
-    places = np.arange(rows.num_rows)
-    places[twins] = twins[[place for _, place in sorted((key, place) for place, key in enumerate(keys))]]
-    return rows.take(places)
+
+    def rest(places: np.ndarray) -> list[Any]:
+        found = rows.take(places)
+        return list(zip(found["tokens"].to_pylist(), found["stream"].to_pylist(), strict=True))
+
+    order = find_order(rows["time"].to_numpy(), as_array(rows["id"], "id", "ids"), rest)
+    return rows if order is None else rows.take(order)
 
 
 def same_key_as_before(rows: pa.Table) -> np.ndarray:

@@ -9,7 +9,6 @@ from __future__ import annotations
 
 import warnings
 from collections.abc import Callable, Iterator
-from dataclasses import dataclass
 from itertools import pairwise
 from typing import Any
 
@@ -19,6 +18,7 @@ from pyspark.sql import functions as F  # noqa: N812
 from pyspark.sql import types as T  # noqa: N812
 
 from swoop.errors import InvalidArgument, UnusableRows
+from swoop.join.slices import Extent, steps_of
 from swoop.similarity import Similarity
 from swoop.spark.rows import (
     Names,
@@ -99,9 +99,9 @@ def topk_history(
         *([stream_of(names).alias("stream")] if stream else []),
         why_unusable(sets, names, kind).alias("reason"),
     )
-    extent = _measure(prepared, slices)
-    if extent.unusable:
-        warnings.warn(UnusableRows(extent.unusable), stacklevel=2)
+    extent, unusable = _measure(prepared, slices)
+    if unusable:
+        warnings.warn(UnusableRows(unusable, "swoop.spark.rejected(sets, ...) returns them with the reasons"), stacklevel=2)
     id_type = prepared.schema["id"].dataType
     if extent.rows == 0:
         segments = prepared.sparkSession.createDataFrame([], _segment_schema(id_type))
@@ -188,40 +188,16 @@ def explain(pairs: DataFrame, sets: DataFrame, *, id: str = "id", tokens: str | 
     )
 
 
-@dataclass(frozen=True)
-class _Extent:
-    """How many rows there are, and when: the first, the last, and quantiles with about equally many rows between them."""
-
-    rows: int
-    unusable: int
-    first: int
-    last: int
-    quantiles: list[int]
-
-    def cuts(self, length: int, slices: int | None, cores: int) -> list[int]:
-        """The times at which slices begin, and the end of the last. A burst is not cut: its slices would replay each other."""
-        least = 1 if slices else max(1, length // 2)
-        if slices is None:
-            widest = max(1, (self.last - self.first) // length)  # slices shorter than the window replay more than they report
-            slices = max(1, min(4 * cores, 2 * widest, self.rows // 10_000 + 1))
-        steps = len(self.quantiles) - 1
-        cuts = [self.first]
-        for n in range(1, slices):
-            cut = self.quantiles[steps * n // slices]  # by doubles, so it may lie beyond the last
-            if cut - cuts[-1] >= least and cut <= self.last:
-                cuts.append(cut)
-        return [*cuts, self.last + 1]
-
-
-def _measure(prepared: DataFrame, slices: int | None) -> _Extent:
-    """One pass over all rows."""
+def _measure(prepared: DataFrame, slices: int | None) -> tuple[Extent, int]:
+    """The extent of the usable rows, and how many are unusable. One pass over all rows."""
     usable = F.col("reason").isNull()
     time = F.when(usable, F.col("time"))
-    steps = 1000 if slices is None else slices
+    steps = steps_of(slices)
     quantiles = F.percentile_approx(time, [n / steps for n in range(steps + 1)], 10_000)
-    found = prepared.select(F.count_if(usable), F.count_if(~usable), F.min(time), F.max(time), quantiles).first()
+    found = prepared.select(F.count_if(usable), F.min(time), F.max(time), quantiles, F.count_if(~usable)).first()
     assert found is not None
-    return _Extent(*found)
+    *extent, unusable = found
+    return Extent(*extent), unusable
 
 
 def _cores(sets: DataFrame) -> int:

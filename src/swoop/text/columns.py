@@ -36,17 +36,36 @@ def join_texts(texts: list[pa.Array]) -> pa.Array:
 def prepare(texts: pa.Array, function: TokenFunction) -> pa.Array:
     """Texts in the form that kernels read, without nulls."""
     if function.nfc:
-        texts = _replace(texts, pc.invert(pc.string_is_ascii(texts)), lambda text: unicodedata.normalize("NFC", text))
+        is_ascii = pc.string_is_ascii(texts).to_numpy(zero_copy_only=False)
+        texts = _replace(texts, ~is_ascii, lambda text: unicodedata.normalize("NFC", text))
     for letter in _IN_CONTEXT:
-        texts = _replace(texts, pc.match_substring(texts, letter), str.lower)
+        texts = _replace(texts, _which_have(texts, letter), str.lower)
     return texts
 
 
-def _replace(texts: pa.Array, which: pa.Array, change: Any) -> pa.Array:
-    if not pc.any(which).as_py():
+def _which_have(texts: pa.Array, letter: str) -> np.ndarray:
+    """Which texts have a letter of two bytes. Most often none has, and one look at all bytes tells that."""
+    ends, data = _ends_and_bytes(texts)
+    first, second = letter.encode()
+    places = ends[0] + np.flatnonzero(data[ends[0] : ends[-1]] == first)
+    places = places[data[places + 1] == second]  # no text ends in the middle of a letter
+    found = np.zeros(len(texts), bool)
+    found[np.searchsorted(ends, places, side="right") - 1] = True
+    return found
+
+
+def _replace(texts: pa.Array, which: np.ndarray, change: Any) -> pa.Array:
+    if not which.any():
         return texts
-    changed = [change(text) for text in texts.filter(which).to_pylist()]
-    return pc.replace_with_mask(texts, which, pa.array(changed, pa.large_string()))
+    mask = pa.array(which)
+    changed = [change(text) for text in texts.filter(mask).to_pylist()]
+    return pc.replace_with_mask(texts, mask, pa.array(changed, pa.large_string()))
+
+
+def _ends_and_bytes(texts: pa.Array) -> tuple[np.ndarray, np.ndarray]:
+    """Where texts end, after where the first begins, and the bytes that this speaks of."""
+    _, ends, data = texts.buffers()
+    return np.frombuffer(ends, np.int64)[texts.offset : texts.offset + len(texts) + 1], _bytes_of(data)
 
 
 @cache
@@ -58,9 +77,7 @@ def _tables() -> tuple[np.ndarray, np.ndarray, np.ndarray]:
 def make_tokens(texts: pa.Array, function: TokenFunction) -> Iterator[Block]:
     """The tokens of a column of valid texts, without nulls, in blocks of rows."""
     texts = prepare(texts, function)
-    _, ends_buffer, data_buffer = texts.buffers()
-    ends = np.frombuffer(ends_buffer, np.int64)[texts.offset : texts.offset + len(texts) + 1]
-    data = _bytes_of(data_buffer)
+    ends, data = _ends_and_bytes(texts)
     first, block = 0, max(BLOCK // function.n, 1)
     while first < len(texts):
         stop = max(first + 1, int(np.searchsorted(ends, ends[first] + block, side="right")) - 1)
