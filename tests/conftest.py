@@ -32,7 +32,7 @@ LONGEST = (
     "tests.live.test_live_join",
     "tests.paper.test_baselines",
 )
-WATCHED = 30  # examples of a property, by coverage
+WATCHED = 10  # examples of a property, by coverage
 
 
 def pytest_addoption(parser: pytest.Parser) -> None:
