@@ -8,10 +8,14 @@ from __future__ import annotations
 
 import hashlib
 import os
+import subprocess
 import tempfile
 from pathlib import Path
 
 import pyspark
+
+from swoop.spark import session, topk_stream
+from swoop.spark.java import find_program
 
 FOLDER = Path(__file__).parents[2] / "build" / "java"
 # code that is compiled quickly is better than code that is compiled well
@@ -19,39 +23,36 @@ SIMPLE = "-XX:TieredStopAtLevel=1 -XX:+UseSerialGC"
 VARIABLES = ("SPARK_SUBMIT_OPTS", "SPARK_DAEMON_JAVA_OPTS")
 
 
-def archive() -> Path:
-    """Where the archive of this Java and this Spark is, or would be."""
-    from swoop.spark.java import find_program
-
+def archives() -> tuple[Path, Path]:
+    """Where the classes of this Java, and on top of them those of this Spark, are or would be."""
     java = find_program()
     known = f"{java} {java.stat().st_mtime_ns} {pyspark.__path__[0]} {pyspark.__version__}"
-    return FOLDER / f"{hashlib.sha256(known.encode()).hexdigest()[:16]}.jsa"
+    name = hashlib.sha256(known.encode()).hexdigest()[:16]
+    return FOLDER / f"{name}-java.jsa", FOLDER / f"{name}-spark.jsa"
 
 
 def options() -> str:
     """For processes of Java that live for seconds."""
-    found = archive()
-    return f"{SIMPLE} -XX:SharedArchiveFile={found} -Xlog:disable" if found.exists() else SIMPLE
+    below, top = archives()
+    return f"{SIMPLE} -XX:SharedArchiveFile={below}:{top} -Xlog:disable" if top.exists() else SIMPLE
 
 
 def make() -> None:
     """Run what most tests run, in a Java that notes at its end what it has loaded."""
-    found = archive()
-    if found.exists():
+    below, top = archives()
+    if top.exists():
         return
-    found.parent.mkdir(parents=True, exist_ok=True)
-    with tempfile.TemporaryDirectory(dir=found.parent) as name:
-        part = Path(name) / "classes.jsa"
+    FOLDER.mkdir(parents=True, exist_ok=True)
+    subprocess.run([find_program(), "-Xshare:dump", f"-XX:SharedArchiveFile={below}", "-Xlog:disable"], check=True)
+    with tempfile.TemporaryDirectory(dir=FOLDER) as name:
+        part = Path(name) / "part.jsa"
         for variable in VARIABLES:
-            os.environ[variable] = f"{SIMPLE} -XX:ArchiveClassesAtExit={part} -Xlog:disable"
+            os.environ[variable] = f"{SIMPLE} -XX:SharedArchiveFile={below} -XX:ArchiveClassesAtExit={part} -Xlog:disable"
         _load(Path(name))
-        if part.exists():  # not every Java can
-            part.rename(found)
+        part.rename(top)
 
 
 def _load(folder: Path) -> None:
-    from swoop.spark import session, topk_stream
-
     spark = session("local[2]", spark_sql_shuffle_partitions=2)
     java = spark.sparkContext._gateway.proc  # type: ignore[union-attr]
     rows = spark.createDataFrame([(n, n, ["a", "b"]) for n in range(9)], "id long, time long, tokens array<string>")
