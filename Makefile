@@ -26,7 +26,7 @@ java: $(READY)
 needs: $(READY)
 	$(BIN)/python -m tests.support.setup $(NEEDS)
 
-# For SOAK minutes: properties with twenty times the examples, all faults many times, random trials against brute force.
+# For SOAK minutes: properties with forty times the examples, all faults many times, random trials against brute force.
 # TRIALS has more options of the trials: python -m tests.support.soak --help.
 soak: $(READY) needs kernels java
 	$(BIN)/python -m tests.support.endurance --minutes $(SOAK) $(TRIALS)
