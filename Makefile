@@ -5,26 +5,30 @@ BIN := $(VENV)/bin
 READY := $(VENV)/.ready
 SOAK ?= 5
 
-.PHONY: demo test kernels needs soak mutants large bench docs lint format clean
+.PHONY: demo test kernels java needs soak mutants large bench docs lint format clean
 
 demo: $(READY)
 	$(BIN)/swoop demo
 
-# Before the tests, at once: what they need, kernels for all of their processes, and what is found without running anything.
+# Before the tests, at once: what they need, kernels and Spark's classes for all of their processes, and what is found without
+# running anything.
 test: $(READY)
-	$(MAKE) --no-print-directory --jobs=3 --output-sync=target needs kernels lint
+	$(MAKE) --no-print-directory --jobs=4 --output-sync=target needs java kernels lint
 	$(BIN)/python -m pytest -n 2 --dist worksteal --durations=30 --cov --cov-report=term
 
 kernels: $(READY)
 	$(BIN)/python -m tests.support.kernels
 
+java: $(READY)
+	$(BIN)/python -m tests.support.quick_java
+
 # NEEDS=--leave leaves the machine as it is; what is missing then is told.
 needs: $(READY)
 	$(BIN)/python -m tests.support.setup $(NEEDS)
 
-# For SOAK minutes: properties with twenty times the examples, all faults many times, random trials against brute force.
+# For SOAK minutes: properties with forty times the examples, all faults many times, random trials against brute force.
 # TRIALS has more options of the trials: python -m tests.support.soak --help.
-soak: $(READY) needs kernels
+soak: $(READY) needs kernels java
 	$(BIN)/python -m tests.support.endurance --minutes $(SOAK) $(TRIALS)
 
 # Whether tests would notice: so many changes of kernels, one at a time, each compiled and tried for about a minute on one core.

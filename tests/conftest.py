@@ -9,13 +9,13 @@ from coverage import Coverage
 from hypothesis import HealthCheck, settings
 from pyspark.sql import SparkSession
 
-# Java of tests lives for seconds: code that is compiled quickly is better than code that is compiled well.
-QUICK_JAVA = "-XX:TieredStopAtLevel=1 -XX:+UseSerialGC"
-for variable in ("SPARK_SUBMIT_OPTS", "SPARK_DAEMON_JAVA_OPTS"):
-    os.environ.setdefault(variable, QUICK_JAVA)
+from swoop.live import ahead
+from swoop.spark import session
+from tests.support import quick_java
 
-from swoop.live import ahead  # noqa: E402
-from swoop.spark import session  # noqa: E402
+QUICK_JAVA = quick_java.options()
+for variable in quick_java.VARIABLES:
+    os.environ.setdefault(variable, QUICK_JAVA)
 
 settings.register_profile("default", deadline=None, suppress_health_check=[HealthCheck.too_slow, HealthCheck.data_too_large])
 settings.register_profile("ci", settings.get_profile("default"), derandomize=True)
@@ -32,7 +32,7 @@ LONGEST = (
     "tests.live.test_live_join",
     "tests.paper.test_baselines",
 )
-WATCHED = 30  # examples of a property, by coverage
+WATCHED = 10  # examples of a property, by coverage
 
 
 def pytest_addoption(parser: pytest.Parser) -> None:

@@ -23,7 +23,7 @@ from tests.support.histories import SIMILARITIES, TOKEN_TYPES, History, historie
 from tests.support.judge import Judge
 
 
-@settings(max_examples=400)
+@settings(max_examples=250)
 @given(histories())
 def test_same_as_brute_force_after_every_arrival(history: History) -> None:
     """With every invariant of the engine checked after each step."""
@@ -35,7 +35,7 @@ def test_same_as_brute_force_after_every_arrival(history: History) -> None:
         join._check()
 
 
-@settings(max_examples=300)
+@settings(max_examples=200)
 @given(histories(), st.integers(0, 50))
 def test_bulks_and_reads_at_any_moment(history: History, later: int) -> None:
     """Looked at only now and then, so that pairs wait to be settled, and expire while they wait."""
@@ -58,7 +58,7 @@ def test_bulks_and_reads_at_any_moment(history: History, later: int) -> None:
         join._check()
 
 
-@settings(max_examples=300)
+@settings(max_examples=200)
 @given(histories(), st.integers(0, 50))
 def test_change_feed(history: History, later: int) -> None:
     """Equal to brute force, change by change; and replayed from nothing it yields the top-k at every moment."""
@@ -179,4 +179,4 @@ class AnyActions(RuleBasedStateMachine):
 
 TestAnyActions = AnyActions.TestCase
 TestAnyActions.pytestmark = [pytest.mark.no_cover]  # the properties show coverage as much, in less time
-TestAnyActions.settings = settings(max_examples=100, stateful_step_count=15)
+TestAnyActions.settings = settings(max_examples=60, stateful_step_count=15)

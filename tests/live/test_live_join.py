@@ -62,11 +62,13 @@ def test_a_process_that_dies_before_the_commit(folder: Path, case: Run, chance: 
 
 @pytest.mark.no_cover  # hundreds of times the same lines
 @pytest.mark.parametrize("how", ["before", "half", "after"])
-def test_killed_at_any_moment(folder: Path, monkeypatch: pytest.MonkeyPatch, how: str) -> None:
+def test_killed_at_any_moment(folder: Path, monkeypatch: pytest.MonkeyPatch, how: str, request: pytest.FixtureRequest) -> None:
     """Die at the first, the second, ... change of a file: before it, with half a file written, or after it.
 
-    The process after it dies too, in the same batch and a little later; and rows come in another order each time.
+    The process after it dies too, in the same batch and a little later; and rows come in another order each time. Before a
+    change is after the one before it, so every second change will do; with ``--kills``, it is every change.
     """
+    step = 2 if request.config.getoption("--kills") == 1 else 1
     monkeypatch.setattr(chunks, "MERGED", 3)
     monkeypatch.setattr(folders, "MERGED", 2)
     monkeypatch.setattr(folders, "GRACE", 0.0)
@@ -96,7 +98,7 @@ def test_killed_at_any_moment(folder: Path, monkeypatch: pytest.MonkeyPatch, how
     monkeypatch.setattr(Folder, "delete", killing(real_delete))
     moment, died = 0, True
     while died:
-        moment += 1
+        moment += step
         left[0] = moment
         fresh(folder)
         chance = random.Random(moment)
@@ -104,7 +106,7 @@ def test_killed_at_any_moment(folder: Path, monkeypatch: pytest.MonkeyPatch, how
             run(folder, case, chance=chance)
             died = False
         except Killed:
-            left[0] = 1 + moment % 4
+            left[0] = 1 + moment // step % 4
             live = run_again(folder, case, lambda batch: True, chance)
             assert results(folder, live) == undisturbed, f"killed at change {moment}"
             named = {chunk.name for chunk in live._state.chunks}

@@ -21,7 +21,7 @@ from swoop.paper.data_sets import SHAPES, generate
 from swoop.paper.experiments import DataSets, Result, Run, Scale
 from swoop.paper.other_tools.comparison import ToolResult
 
-SMALL = Scale("tiny", dict.fromkeys(SHAPES, 600) | {"enron": 200}, (20, 60), (1, 100), (1, 5), 0.3)
+SMALL = Scale("tiny", dict.fromkeys(SHAPES, 300) | {"enron": 200}, (20, 60), (1, 100), (1, 5), 0.1)
 
 
 @pytest.fixture

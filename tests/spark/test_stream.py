@@ -15,6 +15,7 @@ from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
+import pyarrow.parquet as pq
 import pytest
 from pyspark.sql import DataFrame, SparkSession
 
@@ -302,29 +303,40 @@ def test_restarts(spark: SparkSession, tmp_path: Path) -> None:
 
 
 def test_killed_with_signal_9(spark: SparkSession, tmp_path: Path, request: pytest.FixtureRequest) -> None:
-    """One process after the other is killed at another moment; what is there in the end is what an undisturbed run leaves.
+    """Each stream dies at a moment, goes on, and dies at another; what is there in the end is what an undisturbed run leaves.
 
-    With ``--kills``, several times, and at other batches each time.
+    All streams share a process, which waits until each has come to its moment. With ``--kills``, several times: at other
+    batches, and one moment after another one.
     """
     rows = posts(400, seed=7, disorder=12)
     rows[150]["time"] = "soon"
-    write_files(tmp_path / "undisturbed/in", rows, 8)
+    write_files(tmp_path / "undisturbed/in", rows, 7)
     undisturbed = killed_driver.start(spark, tmp_path / "undisturbed")
     undisturbed.await_termination(120)
     moments = list(killed_driver.MOMENTS)
     for turn in range(request.config.getoption("--kills")):
-        folder = tmp_path / f"killed{turn}"
-        write_files(folder / "in", rows, 8)
-        for batch, moment in enumerate(moments[turn:] + moments[:turn], 2):
-            ended = drive("tests.support.killed_driver", str(folder), moment, str(batch))
-            assert ended.returncode == -9, f"{moment}: {ended.stderr[-2000:]}"
-        ended = drive("tests.support.killed_driver", str(folder))
+        folders = [tmp_path / f"killed{turn}-{number}" for number in range(len(moments))]
+        for run in folders:
+            write_files(run / "in", rows, 7)
+        for death in (0, 1):
+            batch, shift = 2 + 2 * death + turn % 2, death * (1 + turn % (len(moments) - 1))
+            dying = [
+                f"{folder}={moment}={batch}" for folder, moment in zip(folders, moments[shift:] + moments[:shift], strict=True)
+            ]
+            ended = drive("tests.support.killed_driver", *dying)
+            assert ended.returncode == -9, f"{dying}: {ended.stdout} {ended.stderr[-2000:]}"
+        ended = drive("tests.support.killed_driver", *map(str, folders))
         assert ended.returncode == 0, ended.stderr[-2000:]
-        assert ended.stdout.splitlines()[0] == repr(list(undisturbed.topk()))
+        assert ended.stdout.splitlines() == [repr(list(undisturbed.topk()))] * len(folders)
         for name in ("changes", "late", "rejected"):
-            found, expected = (read_rows(spark, run, name) for run in (folder, tmp_path / "undisturbed"))
-            assert found == expected
-            assert len(found) == getattr(undisturbed.stats, name) > 0
+            expected = rows_of(tmp_path / "undisturbed" / name)
+            assert len(expected) == getattr(undisturbed.stats, name) > 0
+            for run in folders:
+                assert rows_of(run / name) == expected
+
+
+def rows_of(folder: Path) -> list[str]:
+    return sorted(map(repr, pq.read_table(folder).to_pylist()))
 
 
 def test_a_failure_is_told(spark: SparkSession, tmp_path: Path) -> None:

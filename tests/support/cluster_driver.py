@@ -9,7 +9,6 @@ from pathlib import Path
 
 from pyspark.sql import SparkSession
 
-from swoop.errors import SwoopError
 from swoop.spark import StreamHandle, session, timestamps, topk_stream, words
 
 
@@ -36,10 +35,7 @@ if __name__ == "__main__":
         spark_locality_wait="1s",
         spark_executor_extraJavaOptions=os.environ.get("SPARK_DAEMON_JAVA_OPTS", ""),
     )
-    try:
-        handle = start(spark, Path(folder), int(cells))
-        assert handle.await_termination(600)
-    except SwoopError as error:
-        sys.exit(f"refused: {error}")
+    handle = start(spark, Path(folder), int(cells))
+    assert handle.await_termination(600)
     print(repr(list(handle.topk())))
     print(handle.stats)

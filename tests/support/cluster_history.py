@@ -12,7 +12,7 @@ from pyspark.sql import DataFrame, SparkSession
 
 from swoop.spark import session, topk_history, words
 
-SLICES = 24
+SLICES = 12
 
 
 def stays(spark: SparkSession, folder: Path) -> DataFrame:

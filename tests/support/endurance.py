@@ -1,6 +1,6 @@
 """For as long as one likes: ``make soak SOAK=30``, in minutes. Then a summary, and every failure with how to see it again.
 
-A part of the time goes to properties with twenty times their examples, a part to real faults with many kills, and the rest to
+A part of the time goes to properties with forty times their examples, a part to real faults with many kills, and the rest to
 random trials. Options that are not known here are those of ``python -m tests.support.soak``, which runs the trials.
 """
 
@@ -15,7 +15,7 @@ import time
 from collections.abc import Sequence
 
 PYTEST = (sys.executable, "-m", "pytest", "-q", "-p", "no:cacheprovider", "--no-header")
-EXAMPLES, KILLS = 20, 4
+EXAMPLES, KILLS = 40, 4
 FAULTS = (
     "tests/spark/test_stream.py::test_killed_with_signal_9",
     "tests/spark/test_cluster.py",

@@ -52,5 +52,5 @@ def main(servers: str, folder: str) -> None:
 if __name__ == "__main__":
     if len(sys.argv) > 3:
         batch = int(sys.argv[4])
-        die_half_way(batch) if sys.argv[3] == HALF else killed_driver.die(sys.argv[3], batch)
+        die_half_way(batch) if sys.argv[3] == HALF else killed_driver.die({sys.argv[2]: (sys.argv[3], batch)})
     main(*sys.argv[1:3])

@@ -1,10 +1,16 @@
-"""A live join in a process of its own, which kills itself: python -m tests.support.killed_driver FOLDER [MOMENT BATCH]."""
+"""Live joins in a process that kills itself: python -m tests.support.killed_driver FOLDER[=MOMENT=BATCH] ...
+
+Each folder has a join of its own, which stops where its batch comes to its moment. When all that have a moment are there, the
+process dies. So one process serves for many moments.
+"""
 
 from __future__ import annotations
 
 import os
 import signal
 import sys
+import threading
+from collections.abc import Callable, Mapping
 from pathlib import Path
 from typing import Any
 
@@ -37,32 +43,53 @@ def start(spark: SparkSession, folder: Path) -> StreamHandle:
     )
 
 
-def die(moment: str, batch: int) -> None:
-    """Kill this process at a moment of a batch."""
-    owner, name, when = MOMENTS[moment]
-    real, process = getattr(owner, name), LiveStream.process
-    now: list[int] = []
+def die(moments: Mapping[str, tuple[str, int]]) -> None:
+    """Kill this process when the join of each checkpoint has come to its moment of its batch."""
+    left, lock = set(moments), threading.Lock()
+    here = threading.local()  # what the thread of a join is at
+    process = LiveStream.process
 
-    def dying(*arguments: Any) -> Any:
-        if when == "before" and now == [batch]:
-            os.kill(os.getpid(), signal.SIGKILL)
-        found = real(*arguments)
-        if now == [batch]:
-            os.kill(os.getpid(), signal.SIGKILL)
-        return found
+    def stop() -> None:
+        with lock:
+            left.discard(here.checkpoint)
+            if not left:
+                os.kill(os.getpid(), signal.SIGKILL)
+        threading.Event().wait()
+
+    def stopping(moment: str, real: Callable[..., Any]) -> Callable[..., Any]:
+        def call(*arguments: Any) -> Any:
+            is_now = getattr(here, "moment", None) == moment
+            if is_now and MOMENTS[moment][2] == "before":
+                stop()
+            found = real(*arguments)
+            if is_now:
+                stop()
+            return found
+
+        return call
 
     def counting(self: LiveStream, number: int, *rest: Any) -> None:
-        now[:] = [number]
-        (dying if owner is LiveStream else process)(self, number, *rest)
+        here.checkpoint = str(Path(self._checkpoint.path).parent)
+        moment, batch = moments.get(here.checkpoint, ("", -1))
+        here.moment = moment if number == batch else None
+        patched(self, number, *rest)
 
-    setattr(owner, name, dying)
+    patched: Callable[..., Any] = process
+    for moment in {moment for moment, _ in moments.values()}:
+        owner, name, _ = MOMENTS[moment]
+        if owner is LiveStream:
+            patched = stopping(moment, patched)
+        else:
+            setattr(owner, name, stopping(moment, getattr(owner, name)))
     LiveStream.process = counting  # type: ignore[method-assign]
 
 
 if __name__ == "__main__":
-    if len(sys.argv) > 2:
-        die(sys.argv[2], int(sys.argv[3]))
-    handle = start(session("local[2]"), Path(sys.argv[1]))
-    handle.await_termination(120)
-    print(repr(list(handle.topk())))
-    print(handle.stats)
+    runs = [run.split("=") for run in sys.argv[1:]]
+    if moments := {f"{folder}/checkpoint": (moment[0], int(moment[1])) for folder, *moment in runs if moment}:
+        die(moments)
+    spark = session("local[2]", spark_sql_shuffle_partitions=2)
+    handles = [start(spark, Path(folder)) for folder, *_ in runs]
+    for handle in handles:
+        assert handle.await_termination(120)
+        print(repr(list(handle.topk())))
