@@ -92,9 +92,9 @@ class Similarity:
         """The value of the compiled function."""
         return float(self._compiled.ctypes(len_r, len_s, overlap))
 
-    def rank(self, len_r: int, len_s: int, overlap: int) -> Fraction | float:
-        """A number that ranks pairs exactly, for sets of fewer than 2**25 tokens."""
-        return self(len_r, len_s, overlap)
+    def rank(self, similarity: float, overlap: int) -> Fraction | float:
+        """A number that ranks pairs exactly, of what is shown of them, for sets of fewer than 2**25 tokens."""
+        return similarity
 
     def shown(self, key: float) -> float:
         """The similarity for a ranking key."""
@@ -119,8 +119,12 @@ class _BuiltIn(Similarity):
 class _Cosine(_BuiltIn):
     """Ranked by its square, a fraction, because doubles cannot tell all cosines apart."""
 
-    def rank(self, len_r: int, len_s: int, overlap: int) -> Fraction | float:
-        return Fraction(overlap * overlap, len_r * len_s)
+    def rank(self, similarity: float, overlap: int) -> Fraction | float:
+        """The square. Two roundings lie between it and the similarity, so they move its denominator, the product of the sizes,
+        which is below 2**50, by less than one half.
+        """
+        square = overlap * overlap
+        return Fraction(square, round(square / Fraction(similarity) ** 2))
 
     def shown(self, key: float) -> float:
         return math.sqrt(key)

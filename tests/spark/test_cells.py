@@ -101,8 +101,7 @@ class Cluster:
     def run(self, rows: pa.Table, ended: int | None, run: str) -> pa.Table:
         """What the cells say about a batch."""
         group = pa.array([hash(name) % self.layout.grid.groups for name in rows["id"].to_pylist()], pa.int32())
-        size = pa.array([len(set(tokens or ())) for tokens in rows["tokens"].to_pylist()], pa.int64())
-        rows = rows.append_column("group", group).append_column("size", size)
+        rows = rows.append_column("group", group)
         cuts = sorted(self.chance.randrange(rows.num_rows + 1) for _ in range(2))
         tasks = [rows[a:b] for a, b in zip([0, *cuts], [*cuts, rows.num_rows], strict=True) if b > a]
         routed = (

@@ -85,7 +85,6 @@ def test_a_cell() -> None:
     for rows in batches():
         sets = rows.drop_columns(["reason", "row"])
         sets = sets.append_column("group", pa.array([0] * rows.num_rows, pa.int32()))
-        sets = sets.append_column("size", pa.array([TOKENS] * rows.num_rows))
         sets = sets.append_column("text", pa.array(["y" * 50_000] * rows.num_rows))
         cell.step(sets, spans_of(rows["time"], None), store)
     before, kept = peak(), [pair.arrivals for part in cell._parts for pair in part.join.topk()]

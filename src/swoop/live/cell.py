@@ -31,9 +31,9 @@ from swoop.live.stream_spec import StreamSpec
 from swoop.live.watermark import advance_watermark, expired_until, split_all_at_watermark, split_at_watermark
 from swoop.spec import JoinSpec
 
-SET = ("time", "id", "copy", "size", "stream", "text")  # who a set is, and what results say about it
+SET = ("time", "id", "copy", "stream", "text")  # who a set is, and what results say about it
 TIEBREAK = ("id", "copy")  # what tells sets of the same time apart, and orders them
-COLUMNS = (*SETS, "group", "size")  # that the rows of a cell have at least
+COLUMNS = (*SETS, "group")  # that the rows of a cell have at least
 SHARES = ("shared", "only_newer", "only_older")
 
 
@@ -170,7 +170,7 @@ class Cell:
         """Rows of the batch that do not enter, as one of the cells that have them reports them."""
         if rows is None or not self._grid.is_home(self._number):
             return pa.table({})
-        return rows.drop_columns(["group", "size"])
+        return rows.drop_columns("group")
 
     def finish(self) -> Report:
         """The stream has ended: let the rows enter that are held."""

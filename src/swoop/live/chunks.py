@@ -145,7 +145,6 @@ _TYPES: dict[str, Callable[[pa.DataType], bool]] = {
     "tokens": lambda kind: _is_set(kind) or _is_text(kind),  # texts, if tokens are made of them by the join
     "stream": _is_text,
     "group": pa.types.is_integer,
-    "size": pa.types.is_integer,
 }
 
 

@@ -97,7 +97,7 @@ class Merge:
 
     def _order(self, row: dict[str, Any]) -> tuple[Any, ...]:
         """Similarity and end time descending, then newer and older ascending."""
-        exact = self._similarity.rank(row["newer_size"], row["older_size"], row["overlap"])
+        exact = self._similarity.rank(row["similarity"], row["overlap"])
         newer, older = (tuple(row[f"{which}_{name}"] for name in SET_KEY) for which in ("newer", "older"))
         return -row["similarity"], -exact, -row["older_time"], newer, older
 

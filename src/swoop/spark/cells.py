@@ -61,7 +61,6 @@ class Layout:
 def cell_results(rows: DataFrame, layout: Layout, spec: StreamSpec, run: str, ended: int | None) -> DataFrame:
     """What the cells report of the rows of a stream that was prepared; see :data:`RESULT_SCHEMA`."""
     groups = rows.withColumn("group", F.pmod(F.xxhash64("id"), F.lit(layout.grid.groups)).cast("int"))
-    groups = groups.withColumn("size", F.size(F.array_distinct("tokens")).cast("long"))
     routed = groups.mapInArrow(_router(layout, spec.max_ahead), ROUTED)
     cells = Cells(layout, spec, run, ended)
     return routed.groupBy("cell").transformWithStateInPandas(cells, RESULT_SCHEMA, "Append", "None")
