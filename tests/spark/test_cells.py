@@ -31,8 +31,10 @@ from swoop.live.outputs import FolderOutput
 from swoop.results import Pair
 from swoop.spark import cells as cells_module
 from swoop.spark.cells import Cells, Layout, packed, serialise
+from swoop.text.functions import TokenFunction, words
 from tests.live.test_earlier_release import BATCHES, DATA
 from tests.support.live_runs import (
+    FUNCTIONS,
     SPEC,
     Row,
     Run,
@@ -41,11 +43,13 @@ from tests.support.live_runs import (
     limits,
     order,
     read,
+    run,
     runs,
     scenario,
     small,
     table,
     with_join,
+    with_texts,
 )
 from tests.test_similarity import USER_DEFINED
 
@@ -163,12 +167,12 @@ def run_on(cluster: Cluster, folder: Path, case: Run, dies: float = 0.0) -> Live
     live, name = start(folder, cluster), 0
     for batch, rows in enumerate(case.batches):
         before = [dict(kept.committed) for kept in cluster.kept]
-        live.process(batch, cluster.run(table(rows), live.ended_at, str(name)))
+        live.process(batch, cluster.run(table(rows, case.spec), live.ended_at, str(name)))
         while chance.random() < dies:
             for kept, old in zip(cluster.kept, before, strict=True):
                 kept.committed = old
             live, name = start(folder, cluster), name + 1
-            live.process(batch, cluster.run(table(rows), live.ended_at, str(name)))
+            live.process(batch, cluster.run(table(rows, case.spec), live.ended_at, str(name)))
         if batch in case.ends:
             live.finish()
             live, name = start(folder, cluster), name + 1
@@ -209,6 +213,23 @@ def test_a_checkpoint_of_an_earlier_release(tmp_path: Path) -> None:
     check(tmp_path, case, live)
 
 
+@pytest.mark.parametrize("function", FUNCTIONS)
+def test_texts_in_cells_and_in_one_engine(folder: Path, function: TokenFunction) -> None:
+    """The same results, late rows with their texts, and explanations, though workers forget and drivers die."""
+    case = with_texts(scenario(), function)
+    alone = run(fresh(folder), case)
+    outputs = [read(folder, name) for name in ("changes", "late", "rejected")]
+    told = [alone.explain(pair) for pair in alone.topk]
+    live = run_cells(fresh(folder), case, 2, random.Random(5), dies=0.3)
+    check(folder, case, live)
+    assert outputs[1]
+    assert [read(folder, name) for name in ("changes", "late", "rejected")] == outputs
+    assert [live.explain(pair) for pair in live.topk] == told
+    assert len(told) == case.spec.join.k
+    with pytest.raises(InvalidArgument, match="other parameters.*type of tokens"):
+        start(folder, Cluster(with_texts(scenario(), words("tokens", keep_urls=False)), 2, random.Random(1)))
+
+
 def test_a_user_defined_similarity(folder: Path) -> None:
     """It goes to the workers, and ranks the pairs of all cells."""
     case = scenario()
@@ -246,7 +267,7 @@ def test_the_skyband_of_known_pairs(folder: Path) -> None:
     """A bound that no pair below it can pass: as high as that of one cell, or lower, and as high for now."""
     case = replace(scenario(), ends=frozenset())
     live = run_cells(fresh(folder), case, 3, random.Random(1))
-    entered = [row.record(False) for row in sorted((r for b in case.batches for r in b), key=order) if row.reason is None]
+    entered = [row.record(case.spec) for row in sorted((r for b in case.batches for r in b), key=order) if row.reason is None]
     late = {row["id"] for row in read(folder, "late")}
     join = TopKJoin(case.spec.join.k, case.spec.join.window.duration, algorithm="swoop-minimal")
     for record in entered:

@@ -125,21 +125,35 @@ def test_files_give_what_their_history_gives(spark: SparkSession, tmp_path: Path
 def test_texts_become_tokens_where_the_engine_is(spark: SparkSession, tmp_path: Path, cells: int) -> None:
     """Also after a restart, and only in the way that they did before."""
     rows = posts(120)
-    write_files(tmp_path / "in", rows, 4)
-    found = spark.readStream.schema(SCHEMA).option("maxFilesPerTrigger", 1).json(str(tmp_path / "in"))
-    function = word_ngrams("text", n=2)
+    for row in rows:
+        accented = row["text"].replace("a", ("é", "e\u0301")[row["id"] % 2])
+        row["text"] = {3: None, 4: "", 5: "... \u3000"}.get(row["id"] % 20, accented)
+    late = {**rows[0], "time": (NOON - dt.timedelta(hours=1)).isoformat(), "text": "too Late"}
+    function = word_ngrams("text", n=2, nfc=True)
     changes: list[Any] = []
-    for part in (1, 2):
-        stream = topk_stream(found, 5, "1 minute", tokens=function, lateness="1 hour", cells=cells)
-        handle = stream.start(tmp_path / "checkpoint", changes="memory", available_now=True, flush=part == 2)
+    for part in (0, 1):
+        write_files(tmp_path / "in", [*rows[60 * part :][:60], *[late] * part], 2, first=2 * part)
+        found = spark.readStream.schema(SCHEMA).option("maxFilesPerTrigger", 1).json(str(tmp_path / "in"))
+        stream = topk_stream(found, 5, "20 seconds", tokens=function, lateness="10 seconds", cells=cells)
+        handle = stream.start(tmp_path / "checkpoint", changes="memory", available_now=True, flush=part == 1)
         assert handle.await_termination(120)
         changes += handle.changes()
-    sets = spark.read.schema(SCHEMA).json(str(tmp_path / "in"))
-    expected = history_of(spark, sets, 5, "1 minute", tokens=function)
+    assert (handle.stats.late, handle.stats.rejected) == (1, 6)
+    (shown,) = (row for file in result_files(tmp_path / "checkpoint/swoop/late") for row in pq.read_table(file).to_pylist())
+    assert (shown["id"], shown["tokens"]) == (0, "too Late")
+    usable = [row for row in rows if row["text"] is not None]
+    sets = spark.createDataFrame([(row["id"], dt.datetime.fromisoformat(row["time"]), row["text"]) for row in usable], SCHEMA)
+    expected = history_of(spark, sets, 5, "20 seconds", tokens=function)
     assert len(expected) > 5
     assert stays_of(changes) == expected
-    with pytest.raises(InvalidArgument, match="other parameters"):
-        topk_stream(found, 5, "1 minute", tokens=words("text"), lateness="1 hour", cells=cells).start(tmp_path / "checkpoint")
+    pair = handle.topk()[0]
+    newer, older = (set(function(rows[name]["text"]) or ()) for name in (pair.newer, pair.older))
+    told = handle.explain(pair)
+    assert (told.shared, told.only_newer, told.only_older) == (newer & older, newer - older, older - newer)
+    with pytest.raises(InvalidArgument, match="other parameters: type of tokens"):
+        topk_stream(found, 5, "20 seconds", tokens=words("text"), lateness="10 seconds", cells=cells).start(
+            tmp_path / "checkpoint"
+        )
 
 
 def test_two_streams_integers_and_strings(spark: SparkSession, tmp_path: Path) -> None:

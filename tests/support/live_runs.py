@@ -27,6 +27,7 @@ from swoop.live.pieces import Backlog
 from swoop.live.stream_spec import StreamSpec
 from swoop.oracle import Record
 from swoop.spec import JoinSpec
+from swoop.text.functions import TokenFunction, char_ngrams, word_ngrams, words
 from tests.support.histories import SIMILARITIES, thresholds
 from tests.support.judge import judge
 
@@ -42,21 +43,34 @@ SCHEMA = pa.schema(
 )
 
 
+TEXTS = SCHEMA.set(2, pa.field("tokens", pa.string()))
+FUNCTIONS = [
+    words("tokens"),
+    words("tokens", nfc=True, emoji=True, stop_words=["the"]),
+    word_ngrams("tokens", nfc=True),
+    char_ngrams("tokens", n=2),
+]
+PARTS = ["a ", "é ", "e\u0301 ", "\u3000", "the ", "😀", "A", "b", "ab", "ΑΣ ", "İ", "👩‍💻", "www.X.org/a ", "हिन्दी ", "𐐀"]
+"""Of texts: letters in several ways, white space, emoji, and what looks alike but is not."""
+
+
 @dataclass(frozen=True)
 class Row:
     id: int
     time: int
-    tokens: tuple[int, ...]
+    tokens: tuple[int, ...] | str  # a text, if a token function makes tokens of it
     stream: str = "left"
     reason: str | None = None
 
-    def record(self, two_streams: bool) -> Record:
-        return Record(self.tokens, self.time, self.id, self.stream if two_streams else None)  # type: ignore[arg-type]
+    def record(self, spec: StreamSpec) -> Record:
+        tokens: Any = spec.tokens(self.tokens) if isinstance(spec.tokens, TokenFunction) else self.tokens  # type: ignore[arg-type]
+        return Record(tokens, self.time, self.id, self.stream if spec.join.two_streams else None)  # type: ignore[arg-type]
 
 
-def table(rows: list[Row]) -> pa.Table:
+def table(rows: list[Row], spec: StreamSpec | None = None) -> pa.Table:
+    schema = TEXTS if spec is not None and isinstance(spec.tokens, TokenFunction) else SCHEMA
     found = [(r.id, r.time, r.tokens, r.stream, r.reason, "{}") for r in rows]
-    return pa.Table.from_pylist([dict(zip(SCHEMA.names, row, strict=True)) for row in found], SCHEMA)
+    return pa.Table.from_pylist([dict(zip(schema.names, row, strict=True)) for row in found], schema)
 
 
 SPEC = StreamSpec(JoinSpec(3, 12), lateness=4, time_kind="integer")
@@ -103,18 +117,18 @@ def idle(live: LiveStream, run: Run) -> None:
         live.advance_clock(passed)
 
 
-def any_way(rows: list[Row], chance: random.Random) -> pa.Table | Backlog:
+def any_way(rows: list[Row], spec: StreamSpec, chance: random.Random) -> pa.Table | Backlog:
     """The rows of a batch in another order, at once or in pieces."""
     rows = chance.sample(rows, len(rows))
     if chance.random() < 0.5:
-        return table(rows)
+        return table(rows, spec)
     times = sorted(row.time for row in rows if row.reason is None)
     cuts = sorted(chance.choices(times, k=chance.randrange(4))) if times else []
     pieces: list[list[Row]] = [[] for _ in range(len(cuts) + 1)]
     for row in rows:
         piece = sum(cut <= row.time for cut in cuts) if row.reason is None else chance.randrange(len(pieces))
         pieces[piece].append(row)
-    return Backlog(np.array(times, np.int64), iter([table(piece) for piece in pieces]))
+    return Backlog(np.array(times, np.int64), iter([table(piece, spec) for piece in pieces]))
 
 
 class Killed(BaseException):
@@ -134,7 +148,7 @@ def run(
     """
     live = start(folder, run.spec)
     for batch, rows in enumerate(run.batches[from_batch:], from_batch):
-        live.process(batch, table(rows) if chance is None else any_way(rows, chance))
+        live.process(batch, table(rows, run.spec) if chance is None else any_way(rows, run.spec, chance))
         if not commits(batch):
             raise Killed
         (folder / "committed").write_text(str(batch))
@@ -211,7 +225,7 @@ def expected(run: Run) -> Any:
                 watermark = max(watermark, reached - run.spec.lateness)
         if batch in run.ends and any(row.time >= watermark for row in entered):
             watermark = highest + 1
-    records = [row.record(run.spec.join.two_streams) for row in sorted(entered, key=order)]
+    records = [row.record(run.spec) for row in sorted(entered, key=order)]
     if records and watermark - 1 > records[-1].time:  # an empty set makes no pair, but time goes on to it
         records.append(replace(records[-1], tokens=(), time=watermark - 1))
     judged = judge(records, **run.options())
@@ -249,9 +263,12 @@ def runs(draw: st.DrawFn, idle: bool = False) -> Run:
         lateness=draw(st.integers(0, 8)),
         time_kind="integer",
         max_ahead=draw(st.sampled_from([None, None, 0, 3, 10, 20])),
+        tokens=draw(st.sampled_from(["tokens", "tokens", *FUNCTIONS])),
     )
     universe = draw(st.integers(1, 8))
-    tokens = st.lists(st.integers(0, universe), max_size=5).map(tuple)
+    tokens: st.SearchStrategy[Any] = st.lists(st.integers(0, universe), max_size=5).map(tuple)
+    if spec.tokens != "tokens":
+        tokens = st.lists(st.sampled_from(PARTS), max_size=6).map("".join)
     time = draw(st.integers(-5, 5))
     rows = []
     for number in range(draw(st.integers(0, 30))):
@@ -307,6 +324,14 @@ def run_again(folder: Path, case: Run, commits: Callable[[int], bool], chance: r
         except Killed:
             continue
     raise AssertionError("it never ends")
+
+
+def with_texts(case: Run, function: TokenFunction) -> Run:
+    """The same with texts, which a token function makes tokens of: the parts of a text are as many as the tokens were."""
+    batches = [
+        [replace(row, tokens="".join(PARTS[n % len(PARTS)] for n in row.tokens)) for row in rows] for rows in case.batches
+    ]
+    return replace(case, batches=batches, spec=replace(case.spec, tokens=function, token_type=str(function)))
 
 
 def scenario(idle: bool = False) -> Run:

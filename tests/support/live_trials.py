@@ -86,7 +86,8 @@ def run_of(rng: random.Random) -> Run:
     ]
     cuts = sorted(rng.randrange(len(rows) + 1) for _ in range(rng.randrange(9)))
     batches = [rows[a:b] for a, b in zip([0, *cuts], [*cuts, len(rows)], strict=True)]
-    return Run(batches, frozenset(rng.sample(range(len(batches)), min(len(batches), rng.randrange(3)))), spec)
+    run = Run(batches, frozenset(rng.sample(range(len(batches)), min(len(batches), rng.randrange(3)))), spec)
+    return live_runs.with_texts(run, rng.choice(live_runs.FUNCTIONS)) if rng.random() < 0.3 else run
 
 
 def _lived(seed: int, cells: int | None, taken: Counter[str]) -> int:

@@ -29,7 +29,7 @@ from swoop.live.pieces import concatenated, drained, in_pieces
 from swoop.live.row_order import same_key_as_before, sort_rows
 from swoop.live.stream_spec import StreamSpec
 from swoop.live.watermark import advance_watermark, expired_until, split_all_at_watermark, split_at_watermark
-from swoop.spec import JoinSpec
+from swoop.text.functions import TokenFunction
 
 SET = ("time", "id", "copy", "stream", "text")  # who a set is, and what results say about it
 TIEBREAK = ("id", "copy")  # what tells sets of the same time apart, and orders them
@@ -96,18 +96,20 @@ def error_from_json(data: bytes) -> SwoopError:
 class _Part:
     """A join of a cell, and who its sets are, by arrival number."""
 
-    def __init__(self, spec: JoinSpec, two_sides: bool) -> None:
-        self.join = TopKJoin.from_spec(replace(spec.in_ticks(), two_streams=two_sides, track_changes=True))
+    def __init__(self, spec: StreamSpec, two_sides: bool) -> None:
+        self.join = TopKJoin.from_spec(replace(spec.join.in_ticks(), two_streams=two_sides, track_changes=True))
         self.sets = TablePayloads()
+        self._tokens = spec.tokens
 
     def insert(self, rows: pa.Table, sides: pa.Array | None) -> None:
         known = [name for name in SET if name in rows.column_names]
         self.sets.add(self.join.stats.sets, rows.select(known))
-        self.token_lists = rows.schema.field("tokens").type
+        given_type = rows.schema.field("tokens").type
+        self.token_lists = pa.list_(pa.string()) if isinstance(self._tokens, TokenFunction) else given_type
         given = rows.select(["tokens", "time"])
         if sides is not None:
             given = given.append_column("side", sides)
-        self.join.insert_many(given, stream="side" if sides is not None else None)
+        self.join.insert_many(given, self._tokens, stream="side" if sides is not None else None)
 
     def forget(self) -> None:
         """Sets that left the window are not asked for any more."""
@@ -121,7 +123,7 @@ class Cell:
     def __init__(self, spec: StreamSpec, grid: Grid, number: int, state: CellState, store: Store) -> None:
         self._spec, self._grid, self._number = spec, grid, number
         two_sides = spec.join.two_streams or not grid.is_home(number)
-        self._parts = [_Part(spec.join, two_sides) for _ in range(grid.parts(number, spec.join.two_streams))]
+        self._parts = [_Part(spec, two_sides) for _ in range(grid.parts(number, spec.join.two_streams))]
         self._held: pa.Table | None = None
         self.state = state
         with self._readable_chunks():

@@ -31,7 +31,6 @@ from swoop.similarity import Similarity
 from swoop.spark.cells import Layout, cell_results, finish_cells
 from swoop.spark.fetching import PIECE_ROWS, fetch
 from swoop.spark.handle import StreamHandle
-from swoop.spark.preparation import token_column
 from swoop.spark.rows import (
     Names,
     find_spark_window,
@@ -62,6 +61,7 @@ def topk_stream(
     tokens: str | TokenFunction = "tokens",
     stream: str | None = None,
     text: str | None = None,
+    reason: str | None = None,
     min_similarity: float | None = None,
     lateness: Any = "10 seconds",
     max_ahead: Any = None,
@@ -80,8 +80,10 @@ def topk_stream(
         As for :class:`swoop.TopKJoin`. The window is a duration or an integer.
     id, time, tokens, stream
         Names of the columns. Instead of a column of tokens, a token function such as ``words("text")`` makes tokens where the
-        engine is, which is much faster than a column; with cells, Spark makes them. ``stream`` names a column with ``"left"``
-        and ``"right"``; then only pairs across the sides count.
+        engine is, which is much faster than a column. ``stream`` names a column with ``"left"`` and ``"right"``; then only
+        pairs across the sides count.
+    reason
+        A column that says what is wrong with a row, if that is known before: such rows are rejected. Null where nothing is.
     text
         A column to show to people: it is stored with the window, and :meth:`StreamHandle.texts` returns it for a pair.
     lateness
@@ -114,15 +116,13 @@ def topk_stream(
         raise InvalidArgument("sets is not a stream; make it with spark.readStream, or use topk_history")
     if not hasattr(sets, "_jdf"):
         raise InvalidArgument("a live join needs its engine beside Spark's driver, so it cannot be started over Spark Connect")
-    names = Names(id, time, tokens, stream, text)
+    names = Names(id, time, tokens, stream, text, reason)
     names.check(sets)
     ids = sets.schema[id].dataType
     if not isinstance(ids, T.StringType | T.BinaryType | T.IntegralType):
         raise InvalidData(f"column {id!r} has type {ids.simpleString()}; ids must be integers, strings or binaries: cast it")
     length = find_spark_window(window)
     grid = Grid.of(_chosen(sets.sparkSession, length, rate) if cells == "auto" else cells)
-    if isinstance(tokens, TokenFunction) and tokens.nfc and len(grid.cells) > 1:
-        raise InvalidArgument("nfc=True is not possible with cells, where Spark makes tokens; use cells=1, or leave out nfc")
     spec = StreamSpec(
         JoinSpec(
             k,
@@ -138,7 +138,7 @@ def topk_stream(
         time_kind=time_kind(sets, time, length),
         id_type=ids.simpleString(),
         token_type=str(tokens) if isinstance(tokens, TokenFunction) else sets.schema[tokens].dataType.simpleString(),
-        tokens=names.made if len(grid.cells) == 1 else "tokens",
+        tokens=names.made,
         cells=len(grid.cells),
     )
     return TopKStream(_prepared(sets, names, spec), spec)
@@ -158,12 +158,11 @@ def _prepared(sets: DataFrame, names: Names, spec: StreamSpec) -> DataFrame:
     """The columns that a live join takes: of a row that can be used, the set; of others, why not, and the whole row in JSON."""
     columns, kind = sets.columns, spec.time_kind
     sets, names = names.plain(sets)
-    is_made_here = isinstance(names.tokens, TokenFunction) and spec.tokens == "tokens"
     why = why_unusable(sets, names, kind)
     found = {
         "id": id_of(sets, names),
         "time": ticks(names.time, kind),
-        "tokens": token_column(names.tokens) if is_made_here else tokens_of(sets, names),  # type: ignore[arg-type]
+        "tokens": tokens_of(sets, names),
         "stream": stream_of(names),
         **({"text": F.col(names.text).cast("string")} if names.text else {}),
     }
