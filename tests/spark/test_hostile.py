@@ -16,11 +16,11 @@ from pyspark.sql import SparkSession
 
 from swoop import oracle
 from swoop.errors import InvalidData
+from swoop.join.slices import Extent
 from swoop.live.ahead import REASON
 from swoop.live.manifest import result_files
 from swoop.oracle import Record
 from swoop.spark import explain, rejected, rows, topk_history, topk_stream, transitions
-from swoop.spark.history import _Extent
 from swoop.times import FIRST_DATETIME, LATEST
 from tests.spark.test_slices import stays_of
 from tests.support.hostile import MOST, NAMES, READ, HostileRow, as_given, bad_rows, good_rows, write
@@ -155,7 +155,7 @@ def test_the_first_time_that_there_is(folder: Path, kind: Any) -> None:
 def test_quantiles_beyond_the_last_time() -> None:
     """They are made with doubles, which know no odd numbers of this size."""
     last = LATEST - 1
-    cuts = _Extent(10, 0, last - 9, last, [last - 9, last - 5, LATEST, LATEST]).cuts(2, 3, 1)
+    cuts = Extent(10, last - 9, last, [last - 9, last - 5, LATEST, LATEST]).cuts(2, 3, 1)
     assert cuts == [last - 9, last - 5, last + 1]
 
 

@@ -26,6 +26,7 @@ METRICS = (
     "batch", "batch_rows", "batch_seconds",
 )  # fmt: skip
 TEXT = 1_000
+REASONS, REASON = 4, 160  # reasons of rejected rows that are shown, and characters of each
 TOKENS = 80  # of each kind, where there is no text
 MARKS = 500  # shared tokens to mark in the texts
 RATE_SPAN = 10.0
@@ -115,6 +116,8 @@ class Reader:
             self._rate = self._measured(now, values.get("rows", values.get("sets", 0)))
         if "batch_seconds" in values:
             values["batch_seconds"] = round(values["batch_seconds"], 4)
+        if getattr(source, "reasons", None) is not None:
+            values["reasons"] = [clipped(line, REASON)[0] for line in source.reasons.lines()[:REASONS]]  # type: ignore[attr-defined]
         return {**values, "watermark": shown_time(getattr(stats, "watermark", None)), "rate": self._rate}
 
     def _measured(self, now: float, rows: int) -> float | None:

@@ -19,6 +19,7 @@ from swoop.live.engines import Engines, StepResult
 from swoop.live.outputs import Output
 from swoop.live.row_order import sort_rows
 from swoop.live.stream_spec import StreamSpec
+from swoop.reasons import Reasons
 from swoop.results import Changes, Explanation, Pair, SkybandStep, TopK
 from swoop.times import Time
 
@@ -82,6 +83,7 @@ class LiveStream:
     ) -> None:
         self._spec, self._checkpoint, self._engines = spec, checkpoint, engines
         self._changes, self._late, self._rejected = changes, late, rejected
+        self.reasons = Reasons()  # of this run
         self._clock = spec.clock()
         self._earlier = set(checkpoint.known())  # states of an earlier run
         self._resume()
@@ -149,6 +151,8 @@ class LiveStream:
         if state.batch != before.batch:
             in_order = rejected.sort_by([("reason", "ascending"), ("row", "ascending")]) if rejected.num_rows else rejected
             self._rejected.put(state, in_order, counted.rejected, since)
+            if rejected.num_rows:
+                self.reasons.add(rejected.column("reason").to_pylist())
             self._late.put(state, self._spec.shown(sort_rows(late)) if late.num_rows else late, counted.late, since)
         self._changes.put(state, changes, counted.changes, since)
         if (late.num_rows and not counted.late) or (rejected.num_rows and not counted.rejected):

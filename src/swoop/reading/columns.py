@@ -190,7 +190,15 @@ def check(option: str, name: str, kinds: Kinds, grouped: bool = False) -> None:
     if option == "--tokens" and kinds[name] != "array" and not (grouped and kinds[name] in ("string", "integer")):
         if grouped:
             raise InvalidArgument(f"column {name!r} has no strings or integers, so it cannot be the items of --group-by")
-        raise InvalidArgument(f"column {name!r} is not an array, so it cannot be --tokens; for text, use --text {name}")
+        raise InvalidArgument(
+            f"column {name!r} is not an array, so it cannot be --tokens; for text, use --text {name}; if each row has one "
+            "token of a set, name the set with --group-by"
+        )
+    fields = [field for field in kinds if _parent(field, kinds) == name]
+    if fields:
+        raise InvalidArgument(f"column {name!r} has fields; name one of them with {option}: {_list(fields)}")
+    if option in ("--id", "--time", "--stream") and kinds[name] == "array":
+        raise InvalidArgument(f"column {name!r} is an array, so it cannot be {option}")
     if option == "--text" and kinds[name] == "array":
         raise InvalidArgument(f"column {name!r} is an array, so it cannot be --text; use --tokens {name}")
     if option == "--group-by" and kinds[name] == "array":

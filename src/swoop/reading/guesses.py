@@ -111,6 +111,8 @@ def choose(ambiguous: Ambiguous, counts: Sequence[int]) -> TimeFormat:
     >>> choose(guess_time_format(pa.array(["1/2/2024"])), [10, 17]).name
     'month/day/year'
     """
+    if len({read_time(ambiguous.example, candidate) for candidate in ambiguous.candidates}) == 1 and len(set(counts)) == 1:
+        return ambiguous.candidates[0]  # both mean the same
     most = max(counts)
     best = [candidate for candidate, count in zip(ambiguous.candidates, counts, strict=True) if count == most]
     if len(best) == 1:

@@ -24,10 +24,12 @@ def has_header(rows: Sequence[Sequence[str]]) -> bool:
         return False
     header, below = [cell.strip() for cell in rows[0]], [row for row in rows[1:] if any(cell.strip() for cell in row)]
     names = header[1:] if header[0] == "" and len(header) > 1 else header  # the index of a table often has no name
-    if "" in names or len(set(names)) < len(names) or any(_is_value(cell) for cell in names):
+    if "" in names or any(_is_value(cell) for cell in names):
         return False
     if any(plain(cell) in _KNOWN for cell in names):
         return True
+    if len(set(names)) < len(names):
+        return False
     columns = [[row[place].strip() for row in below if place < len(row)] for place in range(len(header))]
     if any(cells and all(_is_value(cell) for cell in cells if cell) and any(cells) for cells in columns):
         return True

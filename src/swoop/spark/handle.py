@@ -20,6 +20,7 @@ from swoop.live.live_stream import LiveStream, StreamStats, log
 from swoop.live.metrics import Metrics
 from swoop.live.outputs import MemoryOutput
 from swoop.live.pieces import Backlog
+from swoop.reasons import Reasons
 from swoop.results import Changes, Explanation, Pair, SkybandStep, TopK
 from swoop.times import MICROSECOND
 
@@ -179,6 +180,11 @@ class StreamHandle:
     def stats(self) -> StreamStats:
         """Metrics after the last batch."""
         return self._live.stats
+
+    @property
+    def reasons(self) -> Reasons:
+        """Why rows of this run were rejected: counts and examples."""
+        return self._live.reasons
 
     @property
     def is_active(self) -> bool:

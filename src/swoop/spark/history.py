@@ -50,6 +50,7 @@ def topk_history(
     time: str = "time",
     tokens: str | TokenFunction = "tokens",
     stream: str | None = None,
+    reason: str | None = None,
     min_similarity: float | None = None,
     slices: int | None = None,
 ) -> DataFrame:
@@ -66,6 +67,8 @@ def topk_history(
         Names of the columns. Instead of a column of tokens, a token function such as ``words("text")`` makes tokens where the
         engine is, which is much faster than a column. ``stream`` names a column with ``"left"`` and
         ``"right"``; then only pairs across the sides count.
+    reason
+        A column that says what is wrong with a row, if that is known before: such rows are left out. Null where nothing is.
     slices
         The number of slices that time is cut into; by default chosen from the data and the cores.
 
@@ -88,7 +91,7 @@ def topk_history(
         track_changes=True,
     )
     length = spec.window.duration
-    names = Names(id, time, tokens, stream)
+    names = Names(id, time, tokens, stream, reason=reason)
     names.check(sets)
     kind = time_kind(sets, time, spec.window)
     sets, names = names.plain(sets)
@@ -130,7 +133,13 @@ def topk_history(
 
 
 def rejected(
-    sets: DataFrame, *, id: str = "id", time: str = "time", tokens: str | TokenFunction = "tokens", stream: str | None = None
+    sets: DataFrame,
+    *,
+    id: str = "id",
+    time: str = "time",
+    tokens: str | TokenFunction = "tokens",
+    stream: str | None = None,
+    reason: str | None = None,
 ) -> DataFrame:
     """The rows that :func:`topk_history` cannot use, with two more columns: ``reason``, and ``row``, the whole row as JSON.
 
@@ -138,7 +147,7 @@ def rejected(
     left nor right, or an id or token that is not UTF-8. Whatever they hold, they can be collected: strings that are not UTF-8
     are made so, followed by their bytes; a timestamp that Python does not know is null, and stands in ``row``.
     """
-    names = Names(id, time, tokens, stream)
+    names = Names(id, time, tokens, stream, reason=reason)
     names.check(sets)
     kind = time_kind(sets, time)
     columns = [name for name in sets.columns if name.lower() not in ("reason", "row")]

@@ -18,13 +18,17 @@ from swoop.times import FIRST_DATETIME, LAST_DATETIME, LATEST, TimeKind, WindowS
 
 @dataclass(frozen=True)
 class Names:
-    """The names of the columns. Without ``stream``, all sets are of one stream; ``text`` is shown to people."""
+    """The names of the columns. Without ``stream``, all sets are of one stream; ``text`` is shown to people.
+
+    ``reason`` says what is already known to be wrong with a row.
+    """
 
     id: str
     time: str
     tokens: str | TokenFunction
     stream: str | None
     text: str | None = None
+    reason: str | None = None
 
     def check(self, sets: DataFrame) -> None:
         """Refuse names that do not exist or are not unique, and tokens that are none."""
@@ -54,9 +58,8 @@ class Names:
     def _given(self) -> list[tuple[str, str]]:
         texts = self.tokens.columns if isinstance(self.tokens, TokenFunction) else (self.tokens,)
         named = [("id", self.id), ("time", self.time), *(("tokens", name) for name in texts)]
-        return named + [
-            (argument, name) for argument, name in (("stream", self.stream), ("text", self.text)) if name is not None
-        ]
+        more = (("stream", self.stream), ("text", self.text), ("reason", self.reason))
+        return named + [(argument, name) for argument, name in more if name is not None]
 
     def plain(self, sets: DataFrame) -> tuple[DataFrame, Names]:
         """The same rows under names that mean one column to Spark, whatever is in theirs: dots, backticks, the other case."""
@@ -162,8 +165,10 @@ def why_unusable(sets: DataFrame, names: Names, kind: TimeKind) -> Column:
     """What is wrong with a row; null if nothing is."""
     when, tokens, types = ticks(names.time, kind), tokens_of(sets, names), sets.schema
     first, last = (-LATEST + 1, LATEST - 1) if kind == "integer" else (FIRST_DATETIME, LAST_DATETIME)
+    known = F.col(names.reason).cast("string") if names.reason else F.lit(None)
     found = (
-        F.when(F.col(names.id).isNull(), "the id is null")
+        F.when(known.isNotNull(), known)
+        .when(F.col(names.id).isNull(), "the id is null")
         .when(F.col(names.time).isNull(), "the time is null")
         .when((when < F.lit(first)) | (when > F.lit(last)), "the time is out of range")
     )

@@ -34,6 +34,9 @@ function drawMetrics({ sets, ...metrics }) {
     const text = shown(metrics[name]);
     if (value.textContent !== text) value.textContent = text;
   }
+  const reasons = metrics.reasons?.length ? `Rejected rows: ${metrics.reasons.join("; ")}` : "";
+  if (at("reasons").textContent !== reasons) at("reasons").textContent = reasons;
+  at("reasons").hidden = !reasons;
 }
 
 function drawStatus() {

@@ -1,0 +1,54 @@
+"""Why rows cannot be used."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping
+from dataclasses import dataclass, field
+from types import MappingProxyType
+
+SHOWN = 60  # characters of a value that are told
+
+
+@dataclass
+class Reasons:
+    """Why rows were rejected: how many for each reason, and an example.
+
+    What stands in quotes in a reason is a value; reasons differ by the rest. One thread may count while others read.
+
+    >>> reasons = Reasons()
+    >>> reasons.add(['time: cannot read "soon"', 'time: cannot read "late"', "the id is null"])
+    >>> reasons.counts, reasons.examples["time: cannot read"]
+    ({'time: cannot read': 2, 'the id is null': 1}, 'time: cannot read "soon"')
+    """
+
+    counts: dict[str, int] = field(default_factory=dict)
+    examples: dict[str, str] = field(default_factory=dict)
+
+    def add(self, reasons: Iterable[str]) -> None:
+        for reason in reasons:
+            self.count(reason)
+
+    def count(self, reason: str, rows: int = 1) -> None:
+        kind = kind_of(reason)
+        self.counts[kind] = self.counts.get(kind, 0) + rows
+        self.examples.setdefault(kind, reason)
+
+    def merge(self, other: Reasons) -> None:
+        for kind, rows in list(other.counts.items()):
+            self.count(other.examples[kind], rows)
+
+    @property
+    def rows(self) -> int:
+        return sum(list(self.counts.values()))
+
+    def lines(self, hints: Mapping[str, str] = MappingProxyType({})) -> list[str]:
+        """A line for each reason, the most frequent first, with an example, and what may help."""
+        counted = dict(self.counts)
+        most = sorted(counted.items(), key=lambda item: -item[1])
+        return [f"{count:,}: {self.examples[kind]}" + (f" ({hints[kind]})" if kind in hints else "") for kind, count in most]
+
+
+def kind_of(reason: str) -> str:
+    """A reason without the value in it."""
+    before, quote, rest = reason.partition(' "')
+    return before + rest.rpartition('"')[2] if quote else reason
