@@ -13,6 +13,7 @@ import threading
 import time
 import warnings
 from contextlib import nullcontext
+from functools import partial
 from pathlib import Path
 from typing import Any
 
@@ -23,6 +24,8 @@ from typer.testing import CliRunner, Result
 from swoop import oracle
 from swoop.cli.app import app
 from swoop.cli.console import messages
+from swoop.cli.guard import WrongUsage
+from swoop.cli.standard_input import Pipe
 from swoop.cli.stream import StreamOptions, served
 from swoop.times import find_window
 from tests.cli.conftest import history, posts, write_lines
@@ -108,6 +111,109 @@ def test_stopped(tmp_path: Path, folder: Path) -> None:
     assert "\x1b" not in done.output
     assert "live page: http://127.0.0.1:" in done.stderr
     assert "62 rows in" in done.stderr
+
+
+def test_standard_input(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Rows come in parts, with a silence between them; when they end, those that wait enter as well."""
+    lines = [json.dumps(row) + "\n" for row in posts(history())]
+    reading, writing = os.pipe()
+
+    def feed() -> None:
+        with os.fdopen(writing, "w") as file:
+            for part in (lines[:20], lines[20:21], lines[21:]):
+                file.write("".join(part)[:-3])
+                file.flush()
+                time.sleep(1)
+                file.write("".join(part)[-3:])
+
+    thread = threading.Thread(target=feed)
+    thread.start()
+    monkeypatch.setattr("swoop.cli.stream.Pipe", partial(Pipe, input=reading))
+    done = swoop("stream", "-", "-w", "20s", "-k", 3, "--json")
+    thread.join()
+    os.close(reading)
+    assert done.exit_code == 0, done.output
+    found = [json.loads(line) for line in done.stdout.splitlines()]
+    assert [(c["kind"], c["newer"], c["older"]) for c in found] == [
+        (change.kind, change.pair.newer, change.pair.older) for change in oracle.changes(history(), k=3, window="20s")
+    ]
+
+
+def test_all_rows_are_rejected(tmp_path: Path) -> None:
+    """It is said at once, with the reason, a value and what to do."""
+    (tmp_path / "1.csv").write_text("id,time,text\n1,2024-05-01,\n2,2024-05-02,\n")
+    done = swoop("stream", tmp_path, "--once", "--text", "text")
+    assert done.exit_code == 1
+    assert "all 2 rows so far are rejected:\n  2: the text is null" in done.stderr
+    assert "no row could be used" in done.stderr
+
+
+def test_rejected_rows_say_why(tmp_path: Path, folder: Path) -> None:
+    write_lines(folder / "3.jsonl", [{"id": 97, "text": "x", "time": "12/01/2010 08:26"}])
+    (folder / "4.jsonl").write_bytes(b'not JSON\n{"id": 96, "text": "caf\xe9", "time": "2024-05-01"}\n')
+    done = swoop("stream", folder, "--once", "-w", "20s", "-k", 3, "--rejected", tmp_path / "rejected")
+    assert done.exit_code == 0, done.output
+    assert 'rejected 1: time: cannot read "12/01/2010 08:26"' in done.stderr
+    assert "rejected 2: row: cannot read" in done.stderr
+    reasons = {row["reason"] for path in (tmp_path / "rejected").glob("*.parquet") for row in pq.read_table(path).to_pylist()}
+    assert 'time: cannot read "12/01/2010 08:26"' in reasons
+
+
+@pytest.mark.parametrize(
+    ("data", "names"),
+    [
+        (b'{"id": 1}\n{"id": 2}', ["{'id': 1}", "{'id': 2}"]),
+        (b'id,text\n1,"a\nb"\n2,c\n', ["1", "2"]),
+    ],
+)
+def test_standard_input_as_files(data: bytes, names: list[str]) -> None:
+    """Every file has whole rows, and of CSV a header, wherever the input is cut."""
+    import csv
+
+    for cut in range(data.index(b"\n", 8) + 1, len(data)):
+        reading, writing = os.pipe()
+        os.write(writing, data[:cut])
+        pipe = Pipe(input=reading)
+        os.write(writing, data[cut:])
+        os.close(writing)
+        assert pipe.ended.wait(10)
+        found = []
+        for path in sorted(Path(pipe.folder).iterdir()):
+            if pipe.format == "json":
+                found += [str(json.loads(line)) for line in path.read_text().splitlines()]
+            else:
+                found += [row["id"] for row in csv.DictReader(path.open(newline=""))]
+        pipe.close()
+        os.close(reading)
+        assert found == names, cut
+
+
+def test_a_quote_that_nobody_closes(monkeypatch: pytest.MonkeyPatch) -> None:
+    """It holds nothing back for ever, and takes no time."""
+    monkeypatch.setattr("swoop.cli.standard_input.LONGEST", 1000)
+    reading, writing = os.pipe()
+    os.write(writing, b"id,text\n1,a\n")
+    pipe = Pipe(input=reading)
+    os.write(writing, b'2,a 5" pipe\n' + b"3,b\n" * 2000)
+    until = time.monotonic() + 20
+    while len(list(Path(pipe.folder).glob("*.csv"))) < 2 and time.monotonic() < until:
+        time.sleep(0.05)
+    assert len(list(Path(pipe.folder).glob("*.csv"))) == 2
+    os.close(writing)
+    assert pipe.ended.wait(10)
+    pipe.close()
+    os.close(reading)
+
+
+def test_no_rows_on_standard_input(monkeypatch: pytest.MonkeyPatch) -> None:
+    cases = [(b"", "there are no rows"), (b"PAR1\n\n", "must be JSON lines or CSV"), ("a,b\n1,2\n".encode("utf-16"), "utf-16")]
+    for data, message in cases:
+        reading, writing = os.pipe()
+        os.write(writing, data)
+        os.close(writing)
+        with pytest.raises(WrongUsage, match=message):
+            Pipe(input=reading)
+        os.close(reading)
 
 
 @pytest.mark.parametrize(

@@ -56,10 +56,14 @@ def run(
     text: o.Text = None,
     tokens: o.Tokens = None,
     stream: o.Stream = None,
+    group_by: o.GroupBy = None,
     tokenizer: o.Tokenize = "words",
+    min_tokens: o.MinTokens = 0,
     time_unit: o.TimeUnit = None,
     time_format: o.TimeFormat = None,
     format: o.Format = None,
+    encoding: o.Encoding = None,
+    separator: o.Separator = None,
     window: o.WindowOption = "1 day",
     k: o.K = 10,
     similarity: o.SimilarityOption = "jaccard",
@@ -71,37 +75,42 @@ def run(
             metavar="FILE",
         ),
     ] = None,
+    rejected: Annotated[
+        str | None,
+        typer.Option(help="Write rows that cannot be used, each with the reason, to such a file or folder/.", metavar="FILE"),
+    ] = None,
     show: Annotated[int, typer.Option(help="Number of pairs to show.", metavar="N")] = 10,
     equal: Annotated[bool, typer.Option("--equal/--no-equal", help="Show pairs of equal sets, or leave them out.")] = True,
     as_json: o.Json = False,
+    spark: o.Spark = False,
     master: o.Master = None,
     memory: o.Memory = "2g",
 ) -> int:
     """Find the most similar pairs of a whole history, from files.
 
     The window slides over the history; every pair that is among the k most similar at any moment is a result.
+    Local files are read in this process; Spark is used if asked for, or if the input needs it.
 
     [bold]Examples[/bold]
 
         swoop run headlines.parquet --window '7 days'
         swoop run 'posts/*.jsonl' --time created_at --text title --text body
         swoop run baskets.parquet --tokens items -k 100 --out results.parquet
-        swoop run clicks.csv.gz --time-unit ms --window 30min --json
+        swoop run invoices.csv --group-by InvoiceNo --tokens StockCode --window '7 days'
+        zcat clicks.csv.gz | swoop run - --window 30min --json
+        swoop run s3a://logs/2024/ --master spark://host:7077 --out results/
     """
     from swoop.cli import run as command
-    from swoop.cli.inputs import find_files
+    from swoop.cli.history import JoinOptions, RunOptions
+    from swoop.cli.standard_input import with_standard_input
+    from swoop.reading.files import find_files
 
-    return command.run(
-        find_files(inputs, format),
-        o.input_options(id, time, text, tokens, stream, tokenizer, time_unit, time_format),
-        command.JoinOptions(k, o.number_or_text(window), similarity, min_similarity),
-        out=out,
-        show=show,
-        equal=equal,
-        as_json=as_json,
-        master=master,
-        memory=memory,
-    )
+    reading = o.reading_options(id, time, text, tokens, stream, group_by, tokenizer, time_unit, time_format, min_tokens)
+    join = JoinOptions(k, o.number_or_text(window), similarity, min_similarity)
+    options = RunOptions(out, rejected, show, equal, as_json, spark, master, memory)
+    options.check(join)
+    with with_standard_input(inputs, format) as (paths, kind):
+        return command.run(find_files(paths, kind, encoding=encoding, separator=separator), reading, join, options)
 
 
 @app.command(cls=Command)
@@ -109,7 +118,10 @@ def run(
 def stream(
     source: Annotated[
         str,
-        typer.Argument(help="A folder that receives files, or kafka://host:port/topic with JSON messages.", metavar="SOURCE"),
+        typer.Argument(
+            help="A folder that receives files, kafka://host:port/topic with JSON messages, or - for standard input.",
+            metavar="SOURCE",
+        ),
     ],
     id: o.Id = None,
     time: o.Time = None,
@@ -117,9 +129,12 @@ def stream(
     tokens: o.Tokens = None,
     side: o.Stream = None,
     tokenizer: o.Tokenize = "words",
+    min_tokens: o.MinTokens = 0,
     time_unit: o.TimeUnit = None,
     time_format: o.TimeFormat = None,
     format: o.Format = None,
+    encoding: o.Encoding = None,
+    separator: o.Separator = None,
     schema: Annotated[
         str | None,
         typer.Option(
@@ -250,15 +265,18 @@ def stream(
         swoop stream incoming/ --window 10min --checkpoint state --changes out
         swoop stream kafka://localhost:9092/posts --window 1h --serve 8000
         swoop stream incoming/ --once --json
+        tail -f posts.jsonl | swoop stream - --window 10min
         swoop stream hdfs:///incoming --master spark://master:7077 --cells 6 --checkpoint hdfs:///state
     """
     from swoop.cli import stream as command
-    from swoop.cli.run import JoinOptions
+    from swoop.cli.history import JoinOptions
 
     stream_options = command.StreamOptions(
         source=source,
         format=format,
         schema=schema,
+        encoding=encoding,
+        separator=separator,
         starting_offsets=starting_offsets,
         checkpoint=checkpoint,
         changes=changes,
@@ -282,9 +300,9 @@ def stream(
         master=master,
         memory=memory,
     )
-    input_options = o.input_options(id, time, text, tokens, side, tokenizer, time_unit, time_format)
+    reading = o.reading_options(id, time, text, tokens, side, None, tokenizer, time_unit, time_format, min_tokens)
     join = JoinOptions(k, o.number_or_text(window), similarity, min_similarity)
-    return command.stream(stream_options, input_options, join, as_json)
+    return command.stream(stream_options, reading, join, as_json)
 
 
 @app.command(cls=Command)
@@ -297,11 +315,15 @@ def explain(
     time: o.Time = None,
     text: o.Text = None,
     tokens: o.Tokens = None,
+    group_by: o.GroupBy = None,
     tokenizer: o.Tokenize = "words",
     time_unit: o.TimeUnit = None,
     time_format: o.TimeFormat = None,
     format: o.Format = None,
+    encoding: o.Encoding = None,
+    separator: o.Separator = None,
     as_json: o.Json = False,
+    spark: o.Spark = False,
     master: o.Master = None,
     memory: o.Memory = "2g",
 ) -> int:
@@ -315,11 +337,13 @@ def explain(
         swoop explain 'post 3' 'post 1' 'posts/*.jsonl' --tokenizer 3-chars --json
     """
     from swoop.cli import explain as command
-    from swoop.cli.inputs import find_files
+    from swoop.cli.standard_input import with_standard_input
+    from swoop.reading.files import find_files
 
-    input_options = o.input_options(id, time, text, tokens, None, tokenizer, time_unit, time_format)
-    files = find_files(inputs, format)
-    return command.explain(newer, older, files, input_options, as_json=as_json, master=master, memory=memory)
+    reading = o.reading_options(id, time, text, tokens, None, group_by, tokenizer, time_unit, time_format, 0)
+    with with_standard_input(inputs, format) as (paths, kind):
+        files = find_files(paths, kind, encoding=encoding, separator=separator)
+        return command.explain(newer, older, files, reading, as_json=as_json, spark=spark, master=master, memory=memory)
 
 
 @app.command(cls=Command)

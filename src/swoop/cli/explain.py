@@ -10,38 +10,36 @@ from rich.text import Text
 
 from swoop.cli.console import ORANGE, RED, has_colour, info, print_json, results, shown_name, shown_similarity
 from swoop.cli.guard import FAILURE
-from swoop.cli.inputs import InputFiles
 from swoop.cli.progress import Steps
-from swoop.cli.records import find_records
 from swoop.cli.render import NEWER, OLDER, Side, side_by_side
-from swoop.cli.session import spark_session
-from swoop.cli.sets import InputOptions, infer_columns, kind_of, prepare
+from swoop.cli.where import why_spark
+from swoop.reading.files import Files
+from swoop.reading.sets import ReadingOptions
 from swoop.similarity import BUILT_IN
-from swoop.times import find_window
 
 
 def explain(
     first: str,
     second: str,
-    files: InputFiles,
-    options: InputOptions,
+    files: Files,
+    options: ReadingOptions,
     *,
     as_json: bool = False,
+    spark: bool = False,
     master: str | None = None,
     memory: str = "2g",
 ) -> int:
     """Look up both records and show them. Returns the exit code."""
     with Steps() as steps:
-        steps.step("starting Spark")
-        with spark_session(master, memory) as spark:
-            steps.step("looking up the records", spark)
-            rows = files.read(spark)
-            inferred = infer_columns(rows, options, None)
-            numeric = kind_of(rows.schema[str(inferred.columns.time)].dataType) in ("integer", "number")
-            window = (
-                None if numeric and not inferred.time_unit else find_window("1 day")
-            )  # any duration will do: only the kind of times matters
-            records = find_records(prepare(rows, inferred, window), {first, second}, words=bool(inferred.columns.text))
+        if why_spark(files, spark, master):
+            from swoop.cli import on_spark
+
+            records = on_spark.find_records(files, options, {first, second}, master, memory, steps)
+        else:
+            from swoop.cli import in_process
+
+            steps.step("looking up the records")
+            records = in_process.find_records(files, options, {first, second})
     missing = [name for name in (first, second) if not records.get(name)]
     if missing:
         info(f"swoop: there is no record with the id {' or '.join(map(repr, missing))}", style=RED)

@@ -67,6 +67,10 @@ def _message_for(error: Exception) -> str | None:
         return "output pipe closed"
     if isinstance(error, OSError):
         return str(error)
+    if isinstance(error, UnicodeError | EOFError | RecursionError | OverflowError):
+        return f"the input cannot be read: {type(error).__name__}: {_first_lines(str(error))}"
+    if type(error).__module__ == "pyarrow.lib":
+        return f"Arrow says: {_first_lines(str(error))} (SWOOP_DEBUG=1 shows where)"
     if type(error).__module__.split(".")[0] in ("pyspark", "py4j"):
         return f"Spark says: {_first_lines(str(error))} (SWOOP_DEBUG=1 shows all of it)"
     return None

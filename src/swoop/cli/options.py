@@ -2,17 +2,18 @@
 
 from __future__ import annotations
 
-from typing import Annotated, Any
+from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
-from swoop.cli.guard import WrongUsage
-from swoop.cli.sets import UNITS, InputOptions, Tokenizer
-from swoop.reading.columns import Columns
+if TYPE_CHECKING:
+    from swoop.reading.sets import ReadingOptions
 
 Inputs = Annotated[
     list[str],
-    typer.Argument(help="Files, globs or folders of JSON lines, CSV or Parquet.", show_default=False, metavar="INPUT"),
+    typer.Argument(
+        help="Files, globs or folders of JSON lines, CSV or Parquet; - is standard input.", show_default=False, metavar="INPUT"
+    ),
 ]
 
 COLUMNS, JOIN, EXECUTION = "Columns (inferred where unambiguous)", "Join", "Execution"
@@ -31,7 +32,11 @@ Time = Annotated[str | None, _column("--time", "Column of times.")]
 Text = Annotated[
     list[str] | None, _column("--text", "Column of text; repeat it to combine several. Beside --tokens, it is only shown.")
 ]
-Tokens = Annotated[str | None, _column("--tokens", "Column with arrays of tokens.")]
+Tokens = Annotated[str | None, _column("--tokens", "Column with arrays of tokens; with --group-by, of single ones.")]
+GroupBy = Annotated[
+    str | None, _column("--group-by", "Rows with the same value here are one set: the line items of an invoice.")
+]
+MinTokens = Annotated[int, _column("--min-tokens", "Reject sets of fewer tokens.", "N")]
 Stream = Annotated[
     str | None, _column("--stream", "Column that says 'left' or 'right'; only pairs across the two sides count.")
 ]
@@ -40,7 +45,12 @@ Tokenize = Annotated[
 ]
 TimeUnit = Annotated[str | None, _column("--time-unit", "Unit of numeric times since 1970: s, ms, us or ns.", "UNIT")]
 TimeFormat = Annotated[
-    str | None, _column("--time-format", "Pattern of times given as text, such as 'dd/MM/yyyy HH:mm'.", "PATTERN")
+    str | None,
+    _column("--time-format", "How times are written: 'dd/MM/yyyy HH:mm', '%d.%m.%Y', iso, rfc2822, twitter.", "PATTERN"),
+]
+Encoding = Annotated[str | None, _column("--encoding", "Encoding of CSV and JSON, such as cp1252; by default UTF-8.", "NAME")]
+Separator = Annotated[
+    str | None, _column("--separator", "What stands between the values of CSV; by default found out.", "CHAR")
 ]
 Format = Annotated[str | None, _column("--format", "json, csv or parquet; by default inferred from file names.", "FORMAT")]
 
@@ -64,11 +74,12 @@ MinSimilarity = Annotated[
     float | None, _option("--min-similarity", help="Ignore pairs that are less similar.", panel=JOIN, metavar="X")
 ]
 
+Spark = Annotated[bool, _option("--spark", help="Use Spark, on all local cores unless --master says where.", panel=EXECUTION)]
 Master = Annotated[
     str | None,
     _option(
         "--master",
-        help="Spark master: local[4], spark://host:7077, sc://host, ...; by default all local cores.",
+        help="Spark master: local[4], spark://host:7077, sc://host, ...",
         panel=EXECUTION,
         metavar="URL",
     ),
@@ -77,22 +88,24 @@ Memory = Annotated[str, _option("--memory", help="Memory of the Spark driver.", 
 Json = Annotated[bool, typer.Option("--json", help="Write results as JSON, for scripts.")]
 
 
-def input_options(
+def reading_options(
     id: str | None,
     time: str | None,
     text: list[str] | None,
     tokens: str | None,
     stream: str | None,
+    group_by: str | None,
     tokenizer: str,
     time_unit: str | None,
     time_format: str | None,
-) -> InputOptions:
+    min_tokens: int,
+) -> ReadingOptions:
     """The options that say how rows are read, checked."""
-    if time_unit is not None and time_unit not in UNITS:
-        raise WrongUsage(f"unknown time unit {time_unit!r}; --time-unit must be one of {', '.join(UNITS)}")
-    if time_unit is not None and time_format is not None:
-        raise WrongUsage("use --time-unit for numbers or --time-format for text, not both")
-    return InputOptions(Columns(id, time, tuple(text or ()), tokens, stream), Tokenizer.read(tokenizer), time_unit, time_format)
+    from swoop.reading.columns import Columns
+    from swoop.reading.sets import ReadingOptions
+
+    columns = Columns(id, time, tuple(text or ()), tokens, stream, group_by)
+    return ReadingOptions.find(columns, tokenizer, time_unit, time_format, min_tokens)
 
 
 def number_or_text(value: str) -> int | str:

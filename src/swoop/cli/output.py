@@ -1,48 +1,45 @@
-"""Writing results: one file, in the format of its ending, or a folder written by Spark."""
+"""Writing results: one file, in the format of its ending, or a folder."""
 
 from __future__ import annotations
 
 import json
 import os
 import tempfile
+from collections.abc import Sequence
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+
+import pyarrow as pa
 
 from swoop.cli.console import in_json
 from swoop.cli.guard import WrongUsage
+from swoop.reading.tables import readable
 
-if TYPE_CHECKING:
-    from pyspark.sql import DataFrame
-
+ORDER = ("enter", "similarity", "newer", "older", "overlap", "leave")  # of stays; similarity descending
 ENDINGS = (".parquet", ".csv", ".json", ".jsonl", ".ndjson")
-ORDER = ("enter", "similarity", "newer", "older")
 
 
-def check_out(out: str | None) -> None:
-    """Refuse an unusable --out before hours of work, not after."""
+def check_out(out: str | None, option: str = "--out") -> None:
+    """Refuse a file that cannot be written before hours of work, not after."""
     if out is None:
         return
     if out.endswith("/"):
         if "://" not in out and Path(out).is_dir() and any(Path(out).iterdir()):
-            raise WrongUsage(f"the folder {out!r} already exists and is not empty; choose another --out")
+            raise WrongUsage(f"the folder {out!r} already exists and is not empty; choose another {option}")
         return
     if "://" in out:
         raise WrongUsage(f"{out!r} is on another file system, where only folders can be written; end it with /")
     if Path(out).suffix.lower() not in ENDINGS:
-        raise WrongUsage(f"--out {out!r} must end with {', '.join(ENDINGS)}, or with / for a folder")
+        raise WrongUsage(f"{option} {out!r} must end with {', '.join(ENDINGS)}, or with / for a folder")
     if Path(out).is_dir() or not Path(out).absolute().parent.is_dir():
-        raise WrongUsage(f"--out {out!r} cannot be written: it is a folder, or its parent folder does not exist")
+        raise WrongUsage(f"{option} {out!r} cannot be written: it is a folder, or its parent folder does not exist")
 
 
-def write(stays: DataFrame, out: str) -> None:
-    """Write the stays: one file, ordered by time, from this process; a folder from Spark's tasks."""
-    if out.endswith("/"):
-        stays.write.parquet(out)
-        return
+def write_file(table: pa.Table, out: str) -> None:
+    """Write a table as one file, which is there as a whole or not at all."""
     handle, name = tempfile.mkstemp(dir=Path(out).absolute().parent, prefix=".swoop-")
     os.close(handle)
     try:
-        _write_table(stays.orderBy(*ORDER).toArrow(), Path(out).suffix.lower(), name)
+        _write_table(table, Path(out).suffix.lower(), name)
         os.chmod(name, 0o666 & ~_umask())
         os.replace(name, out)
     except BaseException:
@@ -50,7 +47,27 @@ def write(stays: DataFrame, out: str) -> None:
         raise
 
 
-def _write_table(table: Any, ending: str, name: str) -> None:
+def write_table(table: pa.Table, out: str) -> None:
+    """Write a table as one file, or as the only file of a folder."""
+    if out.endswith("/"):
+        Path(out).mkdir(parents=True, exist_ok=True)
+        write_file(table, f"{out}part-0.parquet")
+    else:
+        write_file(table, out)
+
+
+def write_rejected(parts: Sequence[pa.Table], out: str) -> None:
+    """Write rejected rows: the reason, and the row in JSON, or the line that is no row as it was given."""
+    found: dict[str, list[str]] = {"reason": [], "row": []}
+    for part in parts:
+        for row in readable(part, "backslashreplace").to_pylist():
+            found["reason"].append(row.pop("reason"))
+            line = row.pop("line", None)
+            found["row"].append(json.dumps(row, default=in_json, ensure_ascii=False) if line is None else line)
+    write_table(pa.table({name: pa.array(values, pa.string()) for name, values in found.items()}), out)
+
+
+def _write_table(table: pa.Table, ending: str, name: str) -> None:
     if ending == ".parquet":
         import pyarrow.parquet as pq
 

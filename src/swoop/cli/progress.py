@@ -30,14 +30,14 @@ class Steps:
 
     def __init__(self) -> None:
         self._console = messages()
-        self._what, self._count = "", _no_tasks
+        self._what, self._count, self._unit = "", _nothing, ""
         self._began = time.monotonic()
         self._over = threading.Event()
         self._thread = threading.Thread(target=self._watch, name="swoop progress", daemon=True)
 
-    def step(self, what: str, spark: SparkSession | None = None) -> None:
-        """Begin a step; with a session, its tasks are counted."""
-        self._what, self._count = what, _no_tasks if spark is None else tasks_of(spark)
+    def step(self, what: str, count: Count | None = None, unit: str = "tasks") -> None:
+        """Begin a step. ``count`` tells how much is done, and of how much; 0 if that is not known."""
+        self._what, self._count, self._unit = what, count or _nothing, unit
 
     def __enter__(self) -> Self:
         self._thread.start()
@@ -65,7 +65,8 @@ class Steps:
             task = progress.add_task(self._what, total=None)
             while not self._over.wait(0.2):
                 done, total = self._count()
-                progress.update(task, description=self._what, completed=done, total=total or None)
+                what = f"{self._what}: {done:,} {self._unit}" if done and not total else self._what
+                progress.update(task, description=what, completed=done, total=total or None)
 
     def _print_lines(self) -> None:
         printed = ""
@@ -74,12 +75,12 @@ class Steps:
             now = time.monotonic()
             if self._what != printed or now >= next_line:
                 done, total = self._count()
-                tasks = f": {done} of {total} tasks" if total else ""
-                info(f"{now - self._began:4.0f} s  {self._what}{tasks}")
+                much = f": {done:,} of {total:,} {self._unit}" if total else f": {done:,} {self._unit}" if done else ""
+                info(f"{now - self._began:4.0f} s  {self._what}{much}")
                 printed, next_line = self._what, now + LINES
 
 
-def _no_tasks() -> tuple[int, int]:
+def _nothing() -> tuple[int, int]:
     return 0, 0
 
 
@@ -88,7 +89,7 @@ def tasks_of(spark: SparkSession) -> Count:
     try:
         tracker = spark.sparkContext.statusTracker()
     except Exception:  # Spark Connect has no context
-        return _no_tasks
+        return _nothing
     seen: dict[int, tuple[int, int]] = {}
     jobs: set[int] = set()
 

@@ -35,6 +35,7 @@ def spark_session(master: str | None, memory: str = "2g", **settings: Any) -> It
                 memory=memory,
                 spark_ui_showConsoleProgress="false",  # we show our own
                 spark_sql_legacy_parquet_nanosAsLong="true",  # as pandas writes them
+                spark_sql_caseSensitive="true",  # names of columns may differ in case only
                 **settings,
             )
         except PySparkRuntimeError as error:

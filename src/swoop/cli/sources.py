@@ -2,15 +2,16 @@
 
 from __future__ import annotations
 
-import tempfile
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from importlib.metadata import version
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
+import pyarrow as pa
+
 from swoop.cli.guard import WrongUsage
-from swoop.cli.inputs import InputFiles, files_in, find_files, options_for
 from swoop.errors import InvalidArgument
+from swoop.reading.files import Files, files_in, find_dialect, find_files, format_of
 
 if TYPE_CHECKING:
     from pyspark.sql import DataFrame, SparkSession
@@ -37,35 +38,41 @@ def settings_for(addresses: list[str | None], jars: str | None) -> dict[str, Any
 class FolderSource:
     """The files of a folder, present and future."""
 
-    folder: str
-    files: InputFiles
-    first: str | None
+    files: Files
+    schema: str | None
 
     @classmethod
-    def find(cls, folder: str, format: str | None, schema: str | None) -> FolderSource:
-        if "://" not in folder and not Path(folder).is_dir():
+    def find(
+        cls, folder: str, format: str | None, schema: str | None, encoding: str | None = None, separator: str | None = None
+    ) -> FolderSource:
+        if "://" in folder:
+            if (format or format_of(folder)) is None:
+                raise WrongUsage(f"the format of the files in {folder} is not known before they are read; use --format")
+            return cls(find_files([folder], format, encoding=encoding, separator=separator), schema)
+        if not Path(folder).is_dir():
             raise WrongUsage(
-                f"there is no folder {folder!r} (in {Path.cwd()}); the source must be a folder or kafka://host:port/topic"
+                f"there is no folder {folder!r} (in {Path.cwd()}); the source must be a folder, kafka://host:port/topic or -"
             )
-        names = [] if "://" in folder else files_in(folder)
+        names = files_in(folder)
         if names:
-            return cls(folder, find_files([names[0]], format), names[0])
+            return cls(replace(find_files(names[:1], format, encoding=encoding, separator=separator), inputs=(folder,)), schema)
         if format is None or schema is None:
             raise WrongUsage(
                 f"there is no file in {folder!r} yet to infer the schema from; add one, or use --format and --schema"
             )
-        return cls(folder, InputFiles((folder,), format, options_for(format, folder)), None)
+        return cls(Files((folder,), (), format, find_dialect(format, b"", encoding, separator)[0]), schema)
 
-    def sample(self, spark: SparkSession, schema: str | None) -> DataFrame:
-        """The rows of the first file; none if there is none yet."""
-        return spark.createDataFrame([], str(schema)) if self.first is None else self.files.read(spark, schema)
-
-    def rows(self, spark: SparkSession, sample: DataFrame, most: str | None = None) -> DataFrame:
-        """The stream, with files of at most so many bytes in a batch, but at least one file."""
+    def rows(self, spark: SparkSession, most: str | None = None) -> tuple[DataFrame, pa.Table, Files]:
+        """The stream, with files of at most so many bytes in a batch, but at least one file; and a sample of its rows."""
         from swoop.live.manifest import find_size
+        from swoop.spark.reading import look, stream_rows
 
-        reader = spark.readStream.format(self.files.format).options(**self.files.options).schema(sample.schema)
-        return reader.option("maxBytesPerTrigger", find_size(most or BYTES)).load(self.folder)
+        files, sample = self.files, None if self.schema is None else _empty(self.schema)
+        if sample is None:
+            files, sample = look(spark, files)
+        elif files.format == "csv":
+            files = replace(files, dialect=replace(files.dialect, names=tuple(sample.column_names), header_lines=1))
+        return stream_rows(spark, files, sample.schema, find_size(most or BYTES)), sample, files
 
 
 @dataclass(frozen=True)
@@ -75,9 +82,10 @@ class TopicSource:
     servers: str
     topic: str
     starting_offsets: str = "earliest"
+    schema: str | None = None
 
     @classmethod
-    def find(cls, address: str, starting_offsets: str) -> TopicSource:
+    def find(cls, address: str, starting_offsets: str, schema: str | None = None) -> TopicSource:
         from swoop.spark.topics import find_topic
 
         try:
@@ -86,16 +94,18 @@ class TopicSource:
             raise WrongUsage(str(error)) from None
         if starting_offsets not in ("earliest", "latest"):
             raise WrongUsage(f"--from must be earliest or latest, not {starting_offsets!r}")
-        return cls(servers, topic, starting_offsets)
+        return cls(servers, topic, starting_offsets, schema)
 
     def _load(self, reader: Any, starting_offsets: str) -> Any:
         reader = reader.format("kafka").option("kafka.bootstrap.servers", self.servers).option("subscribe", self.topic)
         return reader.option("startingOffsets", starting_offsets).load()
 
-    def sample(self, spark: SparkSession, schema: str | None) -> DataFrame:
+    def _sample(self, spark: SparkSession, files: Files) -> pa.Table:
         """Rows of existing messages, to infer the schema from."""
-        if schema is not None:
-            return spark.createDataFrame([], schema)
+        if self.schema is not None:
+            return _empty(self.schema)
+        from swoop.spark.reading import from_lines
+
         try:
             messages = self._load(spark.read, "earliest").selectExpr("cast(value as string) as value").limit(SAMPLE).collect()
         except Exception as error:
@@ -110,17 +120,32 @@ class TopicSource:
                 f"there is no message in the topic {self.topic!r} yet to infer the schema from; use --schema, for example "
                 "--schema 'id long, time string, text string'"
             )
-        with tempfile.TemporaryDirectory(prefix="swoop-sample-") as folder:
-            path = Path(folder) / "sample.jsonl"
-            path.write_text("\n".join(lines) + "\n", encoding="utf-8")
-            rows = spark.read.json(path.as_uri())
-            return spark.createDataFrame(rows.toArrow(), rows.schema)
+        return from_lines(files, lines)[1]
 
-    def rows(self, spark: SparkSession, sample: DataFrame, most: str | None = None) -> DataFrame:
-        """The stream, with at most so many messages in a batch. A message that is not JSON becomes a row of nulls."""
+    def rows(self, spark: SparkSession, most: str | None = None) -> tuple[DataFrame, pa.Table, Files]:
+        """The stream, with at most so many messages in a batch, and a sample. A message that is not JSON is rejected."""
         from pyspark.sql import functions as F  # noqa: N812
 
-        value = F.from_json(F.col("value").cast("string"), sample.schema)
+        from swoop.spark.reading import CORRUPT, spark_schema
+
+        files = Files((f"kafka://{self.servers}/{self.topic}",), (), "json")
+        sample = self._sample(spark, files)
+        schema = spark_schema(sample.schema).add(CORRUPT, "string")
+        value = F.from_json(F.col("value").cast("string"), schema, {"columnNameOfCorruptRecord": CORRUPT})
         reader = spark.readStream.option("maxOffsetsPerTrigger", most or MESSAGES)
         rows: DataFrame = self._load(reader, self.starting_offsets).select(value.alias("value")).select("value.*")
-        return rows
+        return rows, sample, files
+
+
+def _empty(schema: str) -> pa.Table:
+    """No rows with the columns of a schema of Spark."""
+    from pyspark.errors import ParseException
+    from pyspark.sql.pandas.types import to_arrow_schema
+    from pyspark.sql.types import StructType
+
+    try:
+        found = StructType.fromDDL(schema)
+        assert isinstance(found, StructType)
+        return to_arrow_schema(found).empty_table()
+    except ParseException as error:
+        raise WrongUsage(f"--schema {schema!r} is not a list of columns such as 'id long, time string, text string'") from error

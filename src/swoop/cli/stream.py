@@ -4,22 +4,26 @@ from __future__ import annotations
 
 import logging
 import signal
+import tempfile
 import threading
 import time
 import warnings
-from collections.abc import Iterator
-from contextlib import contextmanager
+from collections.abc import Callable, Iterator
+from contextlib import ExitStack, contextmanager
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
-from swoop.cli.console import ORANGE, info
-from swoop.cli.guard import INTERRUPTED, WrongUsage
-from swoop.cli.progress import Steps
-from swoop.cli.run import JoinOptions
+from swoop.cli.console import ORANGE, RED, info
+from swoop.cli.guard import FAILURE, INTERRUPTED, WrongUsage
+from swoop.cli.history import JoinOptions
+from swoop.cli.progress import Steps, tasks_of
 from swoop.cli.session import spark_session
-from swoop.cli.sets import InputOptions, infer_columns, prepare
 from swoop.cli.sources import FolderSource, TopicSource, is_topic, settings_for
+from swoop.cli.standard_input import STANDARD_INPUT, Pipe
 from swoop.cli.views import View, find_view
+from swoop.cli.where import HINTS
+from swoop.reading.sets import ReadingOptions, decide
+from swoop.reasons import Reasons
 from swoop.times import MICROSECOND, WindowSpec, find_lateness, find_window
 
 if TYPE_CHECKING:
@@ -39,6 +43,8 @@ class StreamOptions:
     source: str
     format: str | None = None
     schema: str | None = None
+    encoding: str | None = None
+    separator: str | None = None
     starting_offsets: str = "earliest"
     checkpoint: str | None = None
     changes: str | None = None
@@ -62,17 +68,21 @@ class StreamOptions:
     master: str | None = None
     memory: str = "2g"
 
-    def find_source(self) -> FolderSource | TopicSource:
-        """The source, checked."""
+    def check(self) -> None:
+        """Refuse options that do not go together."""
         if self.once and self.trigger:
             raise WrongUsage("--once and --trigger are mutually exclusive")
         if not self.flush and not self.once:
             raise WrongUsage("--no-flush requires --once")
         if self.batch_size is not None:
             self._check_batch_size(self.batch_size)
+
+    def find_source(self, pipe: Pipe | None) -> FolderSource | TopicSource:
+        """The source, checked."""
         if is_topic(self.source):
-            return TopicSource.find(self.source, self.starting_offsets)
-        return FolderSource.find(self.source, self.format, self.schema)
+            return TopicSource.find(self.source, self.starting_offsets, self.schema)
+        where = (self.source, self.format) if pipe is None else (pipe.folder, pipe.format)
+        return FolderSource.find(*where, self.schema, self.encoding, self.separator)
 
     def find_max_ahead(self, window: WindowSpec) -> Any:
         """How far rows may be ahead. The default is longer than most silences; for integer times there is none."""
@@ -116,39 +126,53 @@ def quiet_log() -> Iterator[None]:
 
 
 @quiet_log()
-def stream(options: StreamOptions, input_options: InputOptions, join: JoinOptions, as_json: bool = False) -> int:
+def stream(options: StreamOptions, reading_options: ReadingOptions, join: JoinOptions, as_json: bool = False) -> int:
     """Run until the stream ends or Ctrl-C. Returns the exit code."""
     join.check()
+    options.check()
     window = find_window(join.window)
     lateness = options.lateness if options.lateness is not None else "10 seconds" if window.kind == "duration" else 0
     find_lateness(lateness, window)
     max_ahead = options.find_max_ahead(window)
     outputs = options.outputs()
-    source = options.find_source()
     settings = settings_for([options.source, options.changes, options.late, options.rejected], options.jars)
-    with served(options.serve, "swoop stream", options.host, options.token) as page, Steps() as steps:
+    with ExitStack() as closing:
+        pipe = _open_pipe(options, closing)
+        source = options.find_source(pipe)
+        page = closing.enter_context(served(options.serve, "swoop stream", options.host, options.token))
+        steps = closing.enter_context(Steps())
         steps.step("starting Spark")
-        with spark_session(options.master, options.memory, **settings) as spark:
-            from swoop.spark import topk_stream
+        spark = closing.enter_context(spark_session(options.master, options.memory, **settings))
+        from swoop.spark import topk_stream
+        from swoop.spark.reading import prepare
 
-            steps.step("reading the input", spark)
-            sample = source.sample(spark, options.schema)
-            inferred = infer_columns(sample, input_options, window)
-            sets = prepare(source.rows(spark, sample, options.batch_size), inferred, window)
-            steps.step("starting the stream")
-            handle = topk_stream(
-                sets,
-                join.k,
-                join.window,
-                join.similarity,
-                text="text",
-                stream="stream" if input_options.columns.stream else None,
-                min_similarity=join.min_similarity,
-                lateness=lateness,
-                max_ahead=max_ahead,
-                cells=options.cells,
-            ).start(
-                options.checkpoint,
+        steps.step("reading the input", tasks_of(spark))
+        rows, sample, files = source.rows(spark, options.batch_size)
+        reading = decide(reading_options, sample, window)
+        for note in (*files.notes, "; ".join(reading.notes)):
+            info(note, style="dim")
+        steps.step("starting the stream")
+        prepared = topk_stream(
+            prepare(rows, reading),
+            join.k,
+            join.window,
+            join.similarity,
+            tokens=reading.tokens,
+            text="text",
+            stream="stream" if reading.columns.stream is not None else None,
+            min_similarity=join.min_similarity,
+            lateness=lateness,
+            max_ahead=max_ahead,
+            cells=options.cells,
+            reason="reason",
+        )
+        checkpoint = options.checkpoint
+        if pipe is not None and checkpoint is None:
+            checkpoint = closing.enter_context(tempfile.TemporaryDirectory(prefix="swoop-checkpoint-"))
+
+        def start(once: bool) -> StreamHandle:
+            handle = prepared.start(
+                checkpoint,
                 changes=[
                     "memory",
                     *([outputs["changes"]] if options.changes else []),
@@ -156,28 +180,55 @@ def stream(options: StreamOptions, input_options: InputOptions, join: JoinOption
                 ],
                 late=outputs["late"],
                 rejected=outputs["rejected"],
-                trigger=options.trigger,
-                available_now=options.once,
+                trigger=None if once else options.trigger,
+                available_now=once,
                 flush=options.flush,
-                idle=options.idle,
+                idle=None if once and pipe is not None else options.idle,
             )
             if page is not None:
                 page.show(handle)
-            steps.stop()
-            return _watch(handle, find_view(as_json, join.similarity), spark)
+            return handle
+
+        if pipe is not None and options.once:
+            pipe.ended.wait()
+        handle = start(options.once)
+        steps.stop()
+        return _watch(handle, find_view(as_json, join.similarity), spark, pipe, start)
 
 
-def _watch(handle: StreamHandle, view: View, spark: SparkSession) -> int:
+def _open_pipe(options: StreamOptions, closing: ExitStack) -> Pipe | None:
+    if options.source != STANDARD_INPUT:
+        return None
+    pipe = Pipe(options.format, options.encoding, options.separator)
+    closing.callback(pipe.close)
+    return pipe
+
+
+def _watch(
+    handle: StreamHandle, view: View, spark: SparkSession, pipe: Pipe | None, start: Callable[[bool], StreamHandle]
+) -> int:
     """Show changes until the stream ends or is stopped."""
-    before, began = handle.stats.rows, time.monotonic()
+    before, began, warned, reasons = handle.stats.rows, time.monotonic(), False, Reasons()
 
     def rate() -> float:
         return (handle.stats.rows - before) / max(time.monotonic() - began, 1e-9)
 
-    with interruptible() as stopped, stop_on_failure(handle, spark), view:
+    with interruptible() as stopped, stop_on_failure(lambda: handle, spark), view:
         while handle.is_active and not stopped:
             _show_changes(handle, view)
             view.moved(handle, rate())
+            warned = warned or _warn_if_nothing_is_usable(handle)
+            if (
+                pipe is not None
+                and pipe.ended.is_set()
+                and handle.query.isActive
+                and not handle.query.status["isDataAvailable"]
+            ):
+                handle.query.processAllAvailable()
+                handle.stop()
+                _show_changes(handle, view)
+                reasons.merge(handle.reasons)
+                handle, pipe = start(True), None  # so that the rows that wait enter as well
             time.sleep(0.1)
         if stopped:
             begin_to_stop(handle, spark).join(STOPPING)
@@ -185,12 +236,38 @@ def _watch(handle: StreamHandle, view: View, spark: SparkSession) -> int:
             handle.await_termination()
         _show_changes(handle, view)
         view.ended(handle, rate())
-    stats, seconds = handle.stats, time.monotonic() - began
+    if not warned:
+        _warn_if_nothing_is_usable(handle)
+    reasons.merge(handle.reasons)
+    code = _summarise(handle, reasons, before, time.monotonic() - began)
+    return stopped[0] if stopped else code
+
+
+def _summarise(handle: StreamHandle, reasons: Reasons, before: int, seconds: float) -> int:
+    """Print the last lines. Returns the exit code: it is a failure if no row could be used."""
+    stats = handle.stats
+    rows = stats.rows - before
     info(
-        f"{stats.rows - before:,} rows in {seconds:.1f} s ({rate():,.0f} rows/s), {stats.late:,} late, "
+        f"{rows:,} rows in {seconds:.1f} s ({rows / max(seconds, 1e-9):,.0f} rows/s), {stats.late:,} late, "
         f"{stats.rejected:,} rejected, {stats.changes:,} changes to the top-k"
     )
-    return stopped[0] if stopped else 0
+    for line in reasons.lines(HINTS):
+        info(f"  rejected {line}", style=ORANGE)
+    if rows and reasons.rows >= rows:
+        info("swoop: no row could be used; check --id, --time (--time-unit, --time-format) and --text or --tokens", style=RED)
+        return FAILURE
+    return 0
+
+
+def _warn_if_nothing_is_usable(handle: StreamHandle) -> bool:
+    """Say at once and loudly that all rows so far are rejected."""
+    stats = handle.stats
+    if not stats.rows or stats.rejected < stats.rows or not handle.reasons.rows:
+        return False
+    info(f"swoop: all {stats.rows:,} rows so far are rejected:", style=RED)
+    for line in handle.reasons.lines(HINTS):
+        info(f"  {line}", style=RED)
+    return True
 
 
 def begin_to_stop(handle: StreamHandle, spark: SparkSession) -> threading.Thread:
@@ -202,12 +279,12 @@ def begin_to_stop(handle: StreamHandle, spark: SparkSession) -> threading.Thread
 
 
 @contextmanager
-def stop_on_failure(handle: StreamHandle, spark: SparkSession) -> Iterator[None]:
+def stop_on_failure(handle: Callable[[], StreamHandle], spark: SparkSession) -> Iterator[None]:
     """Whatever happens, such as a closed output pipe, stop the stream before Spark."""
     try:
         yield
     except BaseException:
-        begin_to_stop(handle, spark).join(STOPPING)
+        begin_to_stop(handle(), spark).join(STOPPING)
         raise
 
 

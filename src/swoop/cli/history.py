@@ -1,0 +1,104 @@
+"""What ``swoop run`` is asked for and what it finds, whoever does the work."""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Iterable
+from dataclasses import dataclass
+from typing import Any
+
+from swoop.cli.console import name_of
+from swoop.cli.guard import WrongUsage
+from swoop.cli.output import check_out
+from swoop.cli.render import ShownPair, Side
+from swoop.reasons import Reasons
+from swoop.spec import JoinSpec
+
+MOST_SHOWN = 1000
+EQUAL = {"jaccard": 1.0, "cosine": 1.0, "dice": 1.0, "hamming": 0.0}  # the similarity of equal sets
+
+
+@dataclass(frozen=True)
+class JoinOptions:
+    """The options that describe the join."""
+
+    k: int
+    window: Any
+    similarity: str
+    min_similarity: float | None
+
+    def check(self) -> None:
+        """Refuse wrong values before anything is read."""
+        if self.k < 1:
+            raise WrongUsage(f"-k must be at least 1, not {self.k}")
+        JoinSpec(self.k, self.window, self.similarity, min_similarity=self.min_similarity)
+
+
+@dataclass(frozen=True)
+class RunOptions:
+    """What becomes of the results, and where the work is done."""
+
+    out: str | None = None
+    rejected: str | None = None
+    show: int = 10
+    equal: bool = True
+    as_json: bool = False
+    spark: bool = False
+    master: str | None = None
+    memory: str = "2g"
+
+    def check(self, join: JoinOptions) -> None:
+        """Refuse wrong values before anything is read."""
+        join.check()
+        check_out(self.out)
+        check_out(self.rejected, "--rejected")
+        if self.out is not None and self.rejected is not None and _same(self.out, self.rejected):
+            raise WrongUsage(f"--out and --rejected are the same file, {self.out!r}; choose two")
+        if not 0 <= self.show <= MOST_SHOWN:
+            raise WrongUsage(f"--show must be from 0 to {MOST_SHOWN}, not {self.show}; --out writes all results")
+        if not self.equal and join.similarity not in EQUAL:
+            raise WrongUsage(f"--no-equal is not available for {join.similarity}, only for {', '.join(EQUAL)}")
+
+    def check_files(self, paths: Iterable[str]) -> None:
+        """Refuse to write over what is read."""
+        for path in paths:
+            for option, out in (("--out", self.out), ("--rejected", self.rejected)):
+                if out is not None and _same(path, out):
+                    raise WrongUsage(f"{option} {out!r} is also read, and would be replaced; choose another file")
+
+
+def _same(one: str, other: str) -> bool:
+    return os.path.realpath(one) == os.path.realpath(other)
+
+
+@dataclass(frozen=True)
+class History:
+    """The results, apart from the output file."""
+
+    pairs: list[ShownPair]
+    rows: int
+    stays: int
+    rejected: Reasons
+    seconds: float
+
+
+def shown_pair(records: dict[str, list[Side]], pair: dict[str, Any]) -> ShownPair:
+    """A pair with its records. If an id is not unique, those that fit the pair."""
+    all_newer, all_older = records[name_of(pair["newer"])], records[name_of(pair["older"])]
+    candidates = [
+        (newer, older)
+        for newer in all_newer
+        for older in all_older
+        if newer is not older and older.time <= newer.time <= pair["enter"]
+        if len(newer.tokens & older.tokens) == pair["overlap"]
+    ]
+    newer, older = candidates[-1] if candidates else (all_newer[-1], all_older[0])
+    return ShownPair(
+        newer,
+        older,
+        pair["similarity"],
+        pair["overlap"],
+        pair["enter"],
+        None if pair["open"] else pair["leave"],
+        pair["stays"],
+    )

@@ -1,0 +1,154 @@
+"""Histories and records of local files, read with Arrow, without Spark."""
+
+from __future__ import annotations
+
+import os
+import time
+from collections.abc import Iterable
+from pathlib import Path
+from typing import Any
+
+import pyarrow as pa
+import pyarrow.compute as pc
+
+from swoop.cli.console import info, name_of
+from swoop.cli.history import EQUAL, History, JoinOptions, RunOptions, shown_pair
+from swoop.cli.output import ORDER, write_rejected, write_table
+from swoop.cli.progress import Steps
+from swoop.cli.render import ShownPair, Side
+from swoop.reading.files import COMPRESSED, Files
+from swoop.reading.sets import Reading, ReadingOptions, decide
+from swoop.reading.tables import count_readable, read_batches, read_sample, readable, schema_for
+from swoop.times import WindowSpec, find_window
+
+GROWTH = {"parquet": 6, "csv": 2, "json": 2}  # memory that a byte of a file takes, about
+COMPRESSION = 5
+
+
+def why_not(files: Files) -> str | None:
+    """Why local files are not read in process; None if they are."""
+    packed = COMPRESSION if any(Path(path).suffix.lower() in COMPRESSED for path in files.paths) else 1
+    needed, there = files.size * GROWTH.get(files.format, 2) * packed, _memory()
+    return (
+        None if needed < there else f"the files may need {needed / 2**30:.0f} GB of memory, and {there / 2**30:.0f} GB are free"
+    )
+
+
+def _memory() -> int:
+    """Bytes of memory that could be used."""
+    try:
+        for line in Path("/proc/meminfo").read_text().splitlines():
+            if line.startswith("MemAvailable:"):
+                return int(line.split()[1]) * 1024
+    except OSError:
+        pass
+    return os.sysconf("SC_PHYS_PAGES") * os.sysconf("SC_PAGE_SIZE") // 2
+
+
+def describe(files: Files, options: ReadingOptions, window: WindowSpec | None) -> tuple[Reading, pa.Schema]:
+    """How the files are read, told to whoever looks."""
+    sample = read_sample(files)
+    reading = decide(options, sample, window, lambda *asked: count_readable(files, sample.schema, *asked))
+    for note in files.notes:
+        info(note, style="dim")
+    info("; ".join(reading.notes), style="dim")
+    return reading, sample.schema
+
+
+def find_history(files: Files, options: ReadingOptions, join: JoinOptions, run: RunOptions, steps: Steps) -> History:
+    """The history of the top-k: its best pairs, with all stays written to ``out``."""
+    began = time.monotonic()
+    steps.step("reading the input")
+    reading, schema = describe(files, options, find_window(join.window))
+    count = [0]
+
+    def done(rows: int) -> None:
+        count[0] = rows
+
+    from swoop.reading.arrow import read_sets  # with the engine below it, which takes its time
+
+    steps.step("reading the input", lambda: (count[0], 0), "rows")
+    sets = read_sets(files, reading, schema, done)
+    steps.step("finding similar pairs")
+    import swoop
+
+    stays = swoop.history(
+        sets.table,
+        join.k,
+        join.window,
+        join.similarity,
+        tokens=reading.tokens,
+        stream="stream" if reading.columns.stream is not None else None,
+        min_similarity=join.min_similarity,
+    ).to_arrow()
+    stays = stays.sort_by([(name, "descending" if name == "similarity" else "ascending") for name in ORDER])
+    if run.out is not None:
+        steps.step(f"writing {run.out}")
+        write_table(stays, run.out)
+    if run.rejected is not None:
+        write_rejected(sets.rejected_rows, run.rejected)
+    shown = stays if run.equal else stays.filter(pc.less(stays.column("similarity"), EQUAL[join.similarity]))
+    pairs = best(shown, sets.table, reading, run.show) if run.show else []
+    return History(pairs, sets.rows, stays.num_rows, sets.rejected, time.monotonic() - began)
+
+
+def best(stays: pa.Table, sets: pa.Table, reading: Reading, most: int) -> list[ShownPair]:
+    """The most similar distinct pairs over all stays; ties go to those that share more, then to the earlier ones."""
+    pair = ["newer", "older", "similarity", "overlap"]
+    found = stays.group_by(pair).aggregate([("enter", "min"), ("leave", "max"), ("leave", "count"), ("enter", "count")])
+    found = found.rename_columns([*pair, "enter", "leave", "left", "stays"])
+    order = [(name, "descending") for name in ("similarity", "overlap")] + [
+        (name, "ascending") for name in ("enter", "newer", "older")
+    ]
+    pairs = found.sort_by(order).slice(0, most).to_pylist()
+    ids = sets.column("id")
+    wanted = pa.array({row[side] for row in pairs for side in ("newer", "older")}, ids.type)
+    records = records_of(sets.filter(pc.is_in(ids, wanted)), reading)
+    return [shown_pair(records, {**row, "open": row["left"] < row["stays"]}) for row in pairs]
+
+
+def find_records(files: Files, options: ReadingOptions, names: set[str]) -> dict[str, list[Side]]:
+    """The records with these ids, in the order of time."""
+    from swoop.reading.arrow import prepare, read_sets
+
+    reading, schema = describe(files, options, None)
+    found, rows = [], 0
+    if reading.columns.group_by is not None:
+        table = read_sets(files, reading, schema).table
+        return records_of(table.filter(_is_named(table, names)), reading)
+    for batch in read_batches(files, schema_for(reading.used, schema)):
+        sets, _ = prepare(batch, reading, rows)
+        rows += len(sets)
+        found.append(sets.filter(_is_named(sets, names)))
+    return records_of(pa.concat_tables(found, promote_options="permissive"), reading) if found else {}
+
+
+def _is_named(sets: pa.Table, names: Iterable[str]) -> pa.Array:
+    ids = sets.column("id")
+    if pa.types.is_binary(ids.type) or pa.types.is_large_binary(ids.type):
+        return pc.is_in(ids, pa.array([value for name in names if (value := _bytes(name)) is not None], ids.type))
+    return pc.is_in(ids.cast(pa.string()), pa.array(list(names), pa.string()))
+
+
+def _bytes(name: str) -> bytes | None:
+    try:
+        return bytes.fromhex(name)
+    except ValueError:
+        return None
+
+
+def records_of(sets: pa.Table, reading: Reading) -> dict[str, list[Side]]:
+    """Sets as records by id, sorted by time; those without a time come first."""
+    records: dict[str, list[Side]] = {}
+    for row in sorted(readable(sets).to_pylist(), key=lambda row: (row["time"] is not None, row["time"])):
+        records.setdefault(name_of(row["id"]), []).append(_side(row, reading))
+    return records
+
+
+def _side(row: dict[str, Any], reading: Reading) -> Side:
+    if reading.function is not None:
+        tokens = frozenset(reading.function(row["text"]) or ())
+    else:
+        tokens = frozenset(token for token in row["tokens"] or () if token is not None)
+    text = row["text"] if reading.columns.text else " ".join(map(name_of, row["tokens"] or ()))
+    return Side(row["id"], row["time"], text or "", tokens, words=bool(reading.columns.text))

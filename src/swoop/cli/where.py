@@ -1,0 +1,26 @@
+"""Where the work is done: in this process, or on Spark if somebody says so or the input needs it."""
+
+from __future__ import annotations
+
+from swoop.cli.console import info
+from swoop.reading.files import Files
+
+HINTS = {
+    "time: cannot read": "try --time-format or --time-unit",
+    "the text is not UTF-8": "try --encoding cp1252",
+    "the id is not UTF-8": "try --encoding cp1252",
+    "row: not JSON": "if its letters are not UTF-8, try --encoding cp1252",
+}
+"""What may help against reasons."""
+
+
+def why_spark(files: Files, spark: bool, master: str | None) -> str | None:
+    """Why Spark does the work, told unless it was asked for; None if this process does it."""
+    if spark or master is not None:
+        return "it was asked for"
+    from swoop.cli.in_process import why_not
+
+    why = files.why_spark or why_not(files)
+    if why is not None:
+        info(f"using Spark, because {why}", style="dim")
+    return why

@@ -1,0 +1,51 @@
+"""Where results can go, and where streams come from.
+
+Tests of swoop.cli.output, swoop.cli.sources.
+"""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import pytest
+
+from swoop.cli.guard import WrongUsage
+from swoop.cli.output import check_out
+from swoop.cli.sources import FolderSource, TopicSource, settings_for
+
+
+@pytest.fixture(autouse=True)
+def files(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.chdir(tmp_path)
+    Path("in").mkdir()
+    Path("in/x.parquet").write_text("")
+    Path("empty").mkdir()
+
+
+@pytest.mark.parametrize("out", ["results.txt", "none/results.csv", "s3://b/r.parquet", "in/", "in"])
+def test_out_refused(out: str) -> None:
+    with pytest.raises(WrongUsage):
+        check_out(out)
+
+
+@pytest.mark.parametrize("out", [None, "r.csv", "r.PARQUET", "in/r.jsonl", "new/", "empty/", "s3://b/r/"])
+def test_out(out: str | None) -> None:
+    check_out(out)
+
+
+def test_sources() -> None:
+    assert FolderSource.find("in", None, None).files.paths == ("in/x.parquet",)
+    assert FolderSource.find("empty", "json", "id long").files.paths == ()
+    assert TopicSource.find("kafka://host:1/posts", "latest") == TopicSource("host:1", "posts", "latest")
+    assert list(settings_for(["in", "kafka://h:1/t"], None)) == ["spark_jars_packages"]
+    assert settings_for(["kafka://h:1/t"], "a.jar") == {"spark_jars": "a.jar"}
+    assert settings_for(["in", None], None) == {}
+    for call in (
+        lambda: FolderSource.find("none", None, None),
+        lambda: FolderSource.find("empty", None, None),
+        lambda: FolderSource.find("s3a://bucket/in", None, None),
+        lambda: TopicSource.find("kafka://host", "latest"),
+        lambda: TopicSource.find("kafka://host/t", "middle"),
+    ):
+        with pytest.raises(WrongUsage):
+            call()
