@@ -9,7 +9,8 @@
 ``experiments``    the runs of the paper's section 7; ``batches`` and ``latency`` are two experiments of their own
 ``claims``         what the paper says about its experiments, and whether it holds here
 ``evaluation``     all experiments by one command, with ``charts``, ``report`` and ``result_store``
-``measure``        rates, memory and pauses of Swoop; ``spark`` and ``cells`` the same on Spark, ``standalone`` a cluster
+``measure``        rates, memory and pauses of Swoop; ``in_process`` from text to result, ``spark`` and ``cells`` the same on
+                   Spark, ``standalone`` a cluster; ``posts`` are what they read
 ================== ===========================================================================================
 
 What you may touch: everything, as long as measurements stay comparable with each other and with the paper. The product never

@@ -93,6 +93,10 @@ def main(given: list[str] | None = None) -> None:
     performance.add_argument("--data-sets", type=Path, help="folder of saved data sets to use instead of generated ones")
     performance.add_argument("--more", type=Path, action="append", help="another saved data set; can be repeated")
     performance.add_argument("--spark-rows", type=int, default=1_000_000, help="rows of the histories on Spark; 0 skips Spark")
+    performance.add_argument("--text-rows", type=int, default=1_000_000, help="rows of the histories in process; 0 skips them")
+    performance.add_argument(
+        "--texts", type=Path, help="a Parquet file of real posts, with the columns ts and text, to use as well"
+    )
     performance.add_argument("--out", type=Path, default=Path("docs/performance.md"), help="file for the report")
     cells = parser.add_argument_group("cells")
     cells.add_argument(
@@ -172,10 +176,14 @@ def report(arguments: argparse.Namespace, folder: Path) -> list[str]:
         for path in arguments.more:
             lines += rates(DataSet.load(path), [1000, 10_000], 10, arguments, folder, [])
     lines += memory(arguments, folder) + latency(arguments)
+    if arguments.text_rows:
+        from swoop.paper import in_process
+
+        lines += in_process.report(arguments.text_rows, info, arguments.texts)
     if arguments.spark_rows:
         from swoop.paper import spark
 
-        lines += spark.report(arguments.spark_rows, info)
+        lines += spark.report(arguments.spark_rows, info, arguments.texts)
     return lines
 
 

@@ -1,4 +1,4 @@
-"""Measurements on Spark in local mode: histories, live streams, and the parts of a history alone."""
+"""Measurements on Spark in local mode: histories and live streams, beside the same jobs around an empty engine."""
 
 from __future__ import annotations
 
@@ -8,50 +8,70 @@ import tempfile
 import threading
 import time
 from collections.abc import Callable, Iterator
-from contextlib import contextmanager
+from contextlib import contextmanager, nullcontext
 from dataclasses import dataclass
+from itertools import count
 from pathlib import Path
 from typing import Any
+from unittest.mock import patch
 
 import numpy as np
 import pyarrow as pa
 import pyarrow.compute as pc
 import pyarrow.parquet as pq
 from pyspark.sql import DataFrame, SparkSession
-from pyspark.sql import functions as F  # noqa: N812
 
-import swoop
+from swoop.join.topk_join import TopKJoin
 from swoop.paper.data_sets import DataSet, generate
+from swoop.paper.posts import make_posts, read_posts, window_of
 from swoop.spark import session, topk_history, topk_stream, words
 
 K = 10
 WINDOW = 10_000  # sets, on average
 FILE = 50_000  # rows of a file; a batch takes two
+ROUNDS = 3
 WARM, FILES = 20, 100  # files before the measurement of waiting times, and in total
 
 
-def report(rows: int, info: Callable[[str], None]) -> list[str]:
-    """The section of the report about Spark."""
+def report(rows: int, info: Callable[[str], None], texts: Path | None = None) -> list[str]:
+    """The section of the report about Spark. ``texts`` is a file of real posts."""
     lines = [
         "",
         "## On Spark",
         "",
-        f"Local mode, two cores, one session, rows of 13 words on average (tweet shape), k = {K}, windows of {WINDOW:,} sets.",
-        "Wall times; CPU is that of all processes: Python, Java and the Python workers. A first run for warming up does not",
-        "count.",
+        f"Local mode, two cores, one session, k = {K}, windows of {WINDOW:,} sets on average. CPU is that of all processes,",
+        "Python, Java and the Python workers. A first run for warming up does not count; of several, in turns, the one",
+        "with the least CPU does. An empty engine gets the same rows in the same order, and finds nothing. Tokens by",
+        "Spark's expressions (`words(...).column()`) are what a token function replaces.",
         "",
-        "| what | measured | CPU |",
-        "|---|--:|--:|",
+        "| what | rows/s | rows per CPU second | CPU, empty engine = 1 |",
+        "|---|--:|--:|--:|",
     ]
+    more = ["", "| what | measured |", "|---|--:|"]
     with tempfile.TemporaryDirectory() as name:
         folder = Path(name)
         info(f"Spark: making {4 * rows:,} rows")
         data_set = generate("tweet", 4 * rows)
         with _quiet_session() as spark:
-            for row in (*_history(spark, data_set, rows, folder), *_live(spark, data_set, rows, folder)):
+            for place, (what, posts) in enumerate(_sources(data_set, rows, texts)):
+                source = folder / f"texts-{place}"
+                _write(posts, source)
+                for measured in (_history(spark, posts, source), _live(spark, posts, source, folder / f"state-{place}")):
+                    for row in measured:
+                        info(row)
+                        lines.append(row.replace("POSTS", what))
+            for row in _waiting(spark, data_set, rows, folder):
                 info(row)
-                lines.append(row)
-    return lines
+                more.append(row)
+    return lines + more
+
+
+def _sources(data_set: DataSet, rows: int, texts: Path | None) -> Iterator[tuple[str, pa.Table]]:
+    yield f"{rows:,} generated posts of 13 words (tweet shape)", make_posts(_part(data_set, 0, rows))
+    if texts is not None:
+        posts = read_posts(texts, rows)
+        words = np.mean(pc.add(pc.count_substring(posts.column("text"), " "), 1).to_numpy())
+        yield f"{rows:,} real posts of {words:.0f} words ({texts.stem})", posts
 
 
 @contextmanager
@@ -66,41 +86,31 @@ def _quiet_session() -> Iterator[SparkSession]:
 # data
 
 
-def _texts(data_set: DataSet) -> pa.Array:
-    tokens = pc.binary_join_element_wise("w", pa.array(data_set.tokens).cast(pa.string()), "")
-    return pc.binary_join(pa.ListArray.from_arrays(pa.array(data_set.offsets, pa.int32()), tokens), " ")
-
-
 def _part(data_set: DataSet, start: int, stop: int) -> DataSet:
     offsets = data_set.offsets[start : stop + 1]
     return DataSet(data_set.name, data_set.times[start:stop], offsets - offsets[0], data_set.tokens[offsets[0] : offsets[-1]])
 
 
-def _write(data_set: DataSet, folder: Path, prepared: bool, first: int = 0) -> None:
-    """Write rows with texts or tokens as Parquet files, which a stream reads in order."""
-    folder.mkdir(exist_ok=True)
-    for number, start in enumerate(range(0, len(data_set), FILE), first):
-        part = _part(data_set, start, min(start + FILE, len(data_set)))
-        _write_file(part, folder / f"{number:05}.parquet", start, prepared)
+def _write(posts: pa.Table, folder: Path, first: int = 0) -> None:
+    """Write rows as Parquet files, which a stream reads in order."""
+    folder.mkdir(parents=True, exist_ok=True)
+    for number, start in enumerate(range(0, posts.num_rows, FILE), first):
+        _write_file(posts.slice(start, FILE), folder / f"{number:05}.parquet")
         os.utime(folder / f"{number:05}.parquet", (1_700_000_000 + number,) * 2)
 
 
-def _write_file(part: DataSet, path: Path, first_id: int, prepared: bool) -> None:
-    columns = {
-        "id": pa.array(np.arange(first_id, first_id + len(part))),
-        "time": pa.array(part.times).cast(pa.timestamp("us", "UTC")),
-    }
-    if prepared:
-        columns["tokens"] = pa.ListArray.from_arrays(pa.array(part.offsets, pa.int32()), pa.array(part.tokens, pa.int64()))
-    else:
-        columns["text"] = _texts(part)
+def _write_file(posts: pa.Table, path: Path) -> None:
     unfinished = path.with_name(f".{path.name}")
-    pq.write_table(pa.table(columns), unfinished)
+    pq.write_table(posts, unfinished)
     unfinished.rename(path)
 
 
-def _sets(rows: DataFrame) -> DataFrame:
-    return rows if "tokens" in rows.columns else rows.select("id", "time", words("text").column().alias("tokens"))
+def _with_tokens(rows: DataFrame, way: str) -> DataFrame:
+    return rows.select("id", "time", words("text").column().alias("tokens")) if way == "expressions" else rows
+
+
+def _tokens(way: str) -> Any:
+    return "tokens" if way == "expressions" else words("text")
 
 
 # measurements
@@ -176,90 +186,104 @@ def _ticks() -> dict[tuple[int, str], int]:
     return {(pid, stat[19]): int(stat[11]) + int(stat[12]) for pid, stat in stats.items() if stat}
 
 
-def _row(what: str, value: str, spent: Spent | None = None) -> str:
-    return f"| {what} | {value} | {f'{spent.cpu:.1f} s' if spent else ''} |"
+WAYS = {
+    "empty": "around an empty engine",
+    "texts": "tokens made where the engine is",
+    "expressions": "tokens made by Spark's expressions",
+}
+
+
+def _rows(what: str, count: int, best: dict[str, Spent]) -> Iterator[str]:
+    for way, spent in best.items():
+        share = spent.cpu / best["empty"].cpu
+        yield f"| {what}: POSTS, {WAYS[way]} | {count / spent.wall:,.0f} | {count / spent.cpu:,.0f} | {share:.2f} |"
+
+
+def _best(run: Callable[[str], Spent]) -> dict[str, Spent]:
+    """The least CPU of each way, in turns."""
+    run("texts")
+    spent: dict[str, list[Spent]] = {way: [] for way in WAYS}
+    for _ in range(ROUNDS):
+        for way in WAYS:
+            spent[way].append(run(way))
+    return {way: min(found, key=lambda spent: spent.cpu) for way, found in spent.items()}
 
 
 # histories
 
 
-def _history(spark: SparkSession, data_set: DataSet, rows: int, folder: Path) -> Iterator[str]:
-    window = dt.timedelta(microseconds=data_set.window_for(WINDOW))
-    _write(data_set, folder / "texts", prepared=False)
-    files = [str(path) for path in sorted((folder / "texts").iterdir())]
+def _history(spark: SparkSession, posts: pa.Table, source: Path) -> Iterator[str]:
+    window = window_of(posts, WINDOW)
 
-    def run(count: int) -> Spent:
-        with _measured() as spent:
-            sets = _sets(spark.read.parquet(*files[: -(-count // FILE)]))
-            topk_history(sets, K, window).write.format("noop").mode("overwrite").save()
+    def run(way: str) -> Spent:
+        with _measured() as spent, _empty_tasks(way == "empty"):
+            sets = _with_tokens(spark.read.parquet(str(source)), way)
+            topk_history(sets, K, window, tokens=_tokens(way)).write.format("noop").mode("overwrite").save()
         return spent
 
-    run(rows)
-    once, four = (min((run(count) for _ in range(2)), key=lambda spent: spent.wall) for count in (rows, 4 * rows))
-    for count, spent in ((rows, once), (4 * rows, four)):
-        yield _row(f"history of {count:,} texts", f"{count / spent.wall:,.0f} rows/s", spent)
-    yield _row("the same four times as long: time", f"{four.wall / once.wall:.2f} times")
-    yield _row(
-        "largest worker, short and long history", f"{once.worker_memory / 1e6:,.0f} MB, {four.worker_memory / 1e6:,.0f} MB"
-    )
-    parts = _parts(spark, data_set, rows, files, window)
-    yield _row("tokenising, shuffling and sorting alone, then the engine alone", f"{parts.wall:.1f} s", parts)
-    yield _row("CPU of the history / CPU of its parts", f"{once.cpu / parts.cpu:.2f} times")
+    yield from _rows("history", posts.num_rows, _best(run))
 
 
-def _parts(spark: SparkSession, data_set: DataSet, rows: int, files: list[str], window: dt.timedelta) -> Spent:
-    best = Spent(wall=1e9, cpu=1e9)
-    table = pa.table(
-        {
-            "tokens": pa.ListArray.from_arrays(
-                pa.array(data_set.offsets[: rows + 1], pa.int32()),
-                pa.array(data_set.tokens[: data_set.offsets[rows]], pa.int64()),
-            ),
-            "time": pa.array(data_set.times[:rows]).cast(pa.timestamp("us", "UTC")),
-        }
-    )
-    for _ in range(2):
-        with _measured() as spent:
-            sets = _sets(spark.read.parquet(*files[: -(-rows // FILE)]))
-            hashed = sets.select("id", "time", F.transform("tokens", lambda token: F.xxhash64(token)).alias("tokens"))
-            slices = hashed.repartitionByRange(8, "time").sortWithinPartitions("time", "id")
-            slices.write.format("noop").mode("overwrite").save()
-            swoop.TopKJoin(K, window, track_changes=True).insert_many(table)
-        best = min(best, spent, key=lambda spent: spent.cpu)
-    return best
+@contextmanager
+def _empty_tasks(are_empty: bool) -> Iterator[None]:
+    """Tasks of slices take their rows and find nothing."""
+
+    def make(*given: Any) -> Callable[..., Any]:
+        def replay(key: tuple[pa.Scalar, ...], batches: Iterator[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
+            for _ in batches:
+                pass
+            yield from ()
+
+        return replay
+
+    with patch("swoop.spark.history._replay", make) if are_empty else nullcontext():
+        yield
 
 
 # live streams
 
 
-def _live(spark: SparkSession, data_set: DataSet, rows: int, folder: Path) -> Iterator[str]:
-    window = dt.timedelta(microseconds=data_set.window_for(WINDOW))
-    _write(_part(data_set, 0, rows), folder / "tokens", prepared=True)
-    rates = {}
-    for kind in ("tokens", "texts"):
-        source = folder / kind
-        if kind == "texts":
-            for path in sorted(source.iterdir())[-(-rows // FILE) :]:
-                path.unlink()
-        for attempt in range(2):
-            with _measured() as spent:
-                rates[kind] = _sustained(spark, source, window, folder / f"checkpoint-{kind}-{attempt}")
-        yield _row(
-            f"live, from {'prepared Parquet files' if kind == 'tokens' else 'texts'}", f"{rates[kind]:,.0f} rows/s", spent
-        )
-    for kind in ("tokens", "texts"):
-        rate = int(rates[kind] / 2)
-        waits = _waits(spark, data_set, rate, kind == "tokens", folder / f"wait-{kind}")
-        what = f"from the arrival of a row to its result, {rate:,} rows/s of {kind}, trigger 500 ms: median, p95"
-        yield _row(what, f"{np.percentile(waits, 50):.2f} s, {np.percentile(waits, 95):.2f} s")
+def _live(spark: SparkSession, posts: pa.Table, source: Path, state: Path) -> Iterator[str]:
+    window = window_of(posts, WINDOW)
+    runs = count()
+
+    def run(way: str) -> Spent:
+        empty = patch.object(TopKJoin, "insert_many", lambda *given, **named: None) if way == "empty" else nullcontext()
+        with _measured() as spent, empty:
+            handle = _stream(spark, source, window, way).start(state / f"{next(runs)}", available_now=True)
+            handle.await_termination()
+        return spent
+
+    yield from _rows("live", posts.num_rows, _best(run))
+
+
+def _stream(spark: SparkSession, source: Path, window: dt.timedelta, way: str = "texts", files: int = 2) -> Any:
+    rows = spark.readStream.schema("id long, time timestamp, text string").option("maxFilesPerTrigger", files)
+    return topk_stream(_with_tokens(rows.parquet(str(source)), way), K, window, tokens=_tokens(way), lateness=0)
+
+
+def _waiting(spark: SparkSession, data_set: DataSet, rows: int, folder: Path) -> Iterator[str]:
+    posts = make_posts(_part(data_set, 0, rows))
+    _write(posts, folder / "waiting")
+    rate = _sustained(spark, folder / "waiting", window_of(posts, WINDOW), folder / "waiting-state")
+    yield f"| live, from texts, from the end of the first batch to the end of the last | {rate:,.0f} rows/s |"
+    waits = _waits(spark, data_set, int(rate / 2), folder / "wait")
+    what = f"from the arrival of a row to its result, {rate / 2:,.0f} rows/s, trigger 500 ms: median, p95"
+    yield f"| {what} | {np.percentile(waits, 50):.2f} s, {np.percentile(waits, 95):.2f} s |"
     start, first = _recovery(spark, data_set, rows // 10, folder)
-    yield _row(f"recovery of a window of {rows // 10:,} sets; with the next batch", f"{start:.2f} s; {first:.2f} s")
+    yield f"| recovery of a window of {rows // 10:,} sets; with the next batch | {start:.2f} s; {first:.2f} s |"
+    once, four = (_long_history(spark, data_set, many * rows, folder / f"long-{many}") for many in (1, 4))
+    yield f"| a history four times as long: time | {four.wall / once.wall:.2f} times |"
+    yield f"| its largest worker, short and long | {once.worker_memory / 1e6:,.0f} MB, {four.worker_memory / 1e6:,.0f} MB |"
 
 
-def _stream(spark: SparkSession, source: Path, window: dt.timedelta, files: int = 2) -> Any:
-    schema = "id long, time timestamp, " + ("text string" if "texts" in source.name else "tokens array<long>")
-    rows = spark.readStream.schema(schema).option("maxFilesPerTrigger", files).parquet(str(source))
-    return topk_stream(_sets(rows), K, window, lateness=0)
+def _long_history(spark: SparkSession, data_set: DataSet, rows: int, source: Path) -> Spent:
+    posts = make_posts(_part(data_set, 0, rows))
+    _write(posts, source)
+    with _measured() as spent:
+        sets = spark.read.parquet(str(source))
+        topk_history(sets, K, window_of(posts, WINDOW), tokens=words("text")).write.format("noop").mode("overwrite").save()
+    return spent
 
 
 def _sustained(spark: SparkSession, source: Path, window: dt.timedelta, checkpoint: Path) -> float:
@@ -274,9 +298,9 @@ def _sustained(spark: SparkSession, source: Path, window: dt.timedelta, checkpoi
     return float(sum(batch["numInputRows"] for batch in batches[1:]) / (ends[-1] - ends[0]).total_seconds())
 
 
-def _waits(spark: SparkSession, data_set: DataSet, rate: int, prepared: bool, folder: Path) -> list[float]:
+def _waits(spark: SparkSession, data_set: DataSet, rate: int, folder: Path) -> list[float]:
     """Seconds from the arrival of each file, four per second for 20 seconds, to the results with all of its rows."""
-    source = folder / ("tokens" if prepared else "texts")
+    source = folder / "texts"
     source.mkdir(parents=True)
     size = max(rate // 4, 1)
     window = dt.timedelta(microseconds=WINDOW)  # one row per microsecond
@@ -290,7 +314,7 @@ def _waits(spark: SparkSession, data_set: DataSet, rate: int, prepared: bool, fo
             start = fed * size % (len(data_set) - size)
             part = _part(data_set, start, start + size)
             part = DataSet(part.name, data_set.times[0] + np.arange(fed * size, fed * size + size), part.offsets, part.tokens)
-            _write_file(part, source / f"{fed:05}.parquet", fed * size, prepared)
+            _write_file(make_posts(part, fed * size), source / f"{fed:05}.parquet")
             arrived.append((fed, time.perf_counter()))
             fed += 1
         sets, now = handle.stats.sets, time.perf_counter()
@@ -305,14 +329,14 @@ def _waits(spark: SparkSession, data_set: DataSet, rate: int, prepared: bool, fo
 
 def _recovery(spark: SparkSession, data_set: DataSet, size: int, folder: Path) -> tuple[float, float]:
     """Seconds to restart a stream with so many sets in its window, and to the end of its next batch."""
-    source = folder / "recovery-texts"
-    part = _part(data_set, 0, 2 * size)
-    window = dt.timedelta(microseconds=part.window_for(size))
-    _write(part, source, prepared=False)
-    _stream(spark, source, window).start(folder / "checkpoint-recovery", available_now=True).await_termination()
-    _write(_part(data_set, 2 * size, 2 * size + size // 10), source, prepared=False, first=100)
+    source = folder / "recovery"
+    posts = make_posts(_part(data_set, 0, 2 * size + size // 10))
+    window = window_of(posts, size)
+    _write(posts.slice(0, 2 * size), source)
+    _stream(spark, source, window).start(folder / "recovery-state", available_now=True).await_termination()
+    _write(posts.slice(2 * size), source, first=100)
     begin = time.perf_counter()
-    handle = _stream(spark, source, window).start(folder / "checkpoint-recovery", available_now=True)
+    handle = _stream(spark, source, window).start(folder / "recovery-state", available_now=True)
     start = time.perf_counter() - begin
     handle.await_termination()
     return start, time.perf_counter() - begin
