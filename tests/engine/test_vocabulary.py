@@ -134,3 +134,14 @@ def test_integers_of_all_sizes_in_one_batch(first: int) -> None:
         numbers = inside.memory["batch.token_ids"].tolist()
         assert inside.interning.tokens(np.array(numbers)).to_list() == tokens
         assert len(set(numbers)) == len(set(tokens)) == inside.vocabulary_size
+
+
+@pytest.mark.parametrize("size", [1, 255, 256, 65_535, 65_536, 2**24])
+def test_texts_of_every_size(size: int) -> None:
+    """Each byte of a size counts: long tokens are found again, and equal beginnings are not enough."""
+    join = swoop.TopKJoin(k=1, window=3)
+    for time in range(6):
+        tokens = ["abc"[time // 2] * size, "z" * (size - 1) + str(time)]  # every other set has its first one again
+        join.insert(tokens, 2 * time)
+        (*pairs,) = join.topk()
+        assert [pair.overlap for pair in pairs] == ([1] if time % 2 else [])
