@@ -41,7 +41,7 @@ def pytest_addoption(parser: pytest.Parser) -> None:
 
 
 def pytest_collection_modifyitems(config: pytest.Config, items: list[pytest.Item]) -> None:
-    """Of two workers, one begins with what needs a Spark session, the other with the longest of the rest; then the short ones.
+    """One worker begins with what needs a Spark session, the next with the longest of the rest; then come the short ones.
 
     So one session does for most of a run, and no worker is left with a long test in the end.
     """
@@ -49,8 +49,8 @@ def pytest_collection_modifyitems(config: pytest.Config, items: list[pytest.Item
     longest = [item for item in items if item not in spark and _module(item) in LONGEST]
     longest.sort(key=lambda item: LONGEST.index(_module(item)))
     short = [item for item in items if item not in spark and item not in longest]
-    half = max(0, len(items) // 2 - len(spark))
-    items[:] = [*spark, *short[:half], *longest, *short[half:]]
+    share = max(0, len(items) // int(os.environ.get("PYTEST_XDIST_WORKER_COUNT", "2")) - len(spark))
+    items[:] = [*spark, *short[:share], *longest, *short[share:]]
     if (times := config.getoption("--examples")) > 1:
         tests = {getattr(item, "cls", None) or getattr(item, "obj", None) for item in items}  # once, not for each parameter
         for test in tests:
