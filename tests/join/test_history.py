@@ -397,6 +397,7 @@ def test_an_error_in_a_slice_ends_the_others(monkeypatch: pytest.MonkeyPatch) ->
 
 MEMORY = """
 import sys
+import pyarrow as pa
 import pyarrow.dataset as ds
 import swoop
 
@@ -409,13 +410,13 @@ swoop.history({"id": [2, 1], "time": [1, 1], "text": ["a", "b"]}, 1, 5, tokens=s
 before = peak()
 found = swoop.history(ds.dataset(sys.argv[1]), 5, 1000, tokens=swoop.words("text"), threads=2)
 assert len(found)
-print(peak() - before)
+print(peak() - before, pa.default_memory_pool().max_memory())
 """
 
 
 @pytest.mark.parametrize("in_order", [True, False])
 def test_memory(tmp_path: Path, in_order: bool) -> None:
-    """At most about twice the columns that are used; what is not used is not read."""
+    """At most twice the columns that are used; what is not used is not read. Arrow's reader of files takes more for itself."""
     rows = 100_000
     chance = np.random.default_rng(3)
     words = pa.array([f"word{n}" * 20 for n in range(5000)])
@@ -434,8 +435,9 @@ def test_memory(tmp_path: Path, in_order: bool) -> None:
     done = subprocess.run(
         [sys.executable, "-c", MEMORY, str(tmp_path)], check=True, capture_output=True, text=True, timeout=300
     )
-    peak = int(done.stdout)
-    assert peak < 2 * size + 60e6, f"{peak / 1e6:.0f} MB for {size / 1e6:.0f} MB in use"
+    peak, in_arrow = map(int, done.stdout.split())
+    assert in_arrow < 2 * size, f"{in_arrow / 1e6:.0f} MB in Arrow for {size / 1e6:.0f} MB in use"
+    assert peak < 3 * size + 60e6, f"{peak / 1e6:.0f} MB for {size / 1e6:.0f} MB in use"
 
 
 def test_data_frames_with_an_index_and_more_columns() -> None:
