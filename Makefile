@@ -11,10 +11,10 @@ demo: $(READY)
 	$(BIN)/swoop demo
 
 # Before the tests, at once: what they need, kernels and Spark's classes for all of their processes, and what is found without
-# running anything. Three processes for two cores: much of the time is spent waiting for Java.
+# running anything.
 test: $(READY)
 	$(MAKE) --no-print-directory --jobs=4 --output-sync=target needs java kernels lint
-	$(BIN)/python -m pytest -n 3 --dist worksteal --durations=30 --cov --cov-report=term
+	$(BIN)/python -m pytest -n 2 --dist worksteal --durations=30 --cov --cov-report=term
 
 kernels: $(READY)
 	$(BIN)/python -m tests.support.kernels
