@@ -167,6 +167,8 @@ def test_files_elsewhere(spark: SparkSession, tmp_path: Path) -> None:
     elsewhere = Files((f"file://{tmp_path}/a.csv",), (), "csv")
     files, sample = look(spark, elsewhere)
     assert files.dialect.separator == ";"
+    given = replace(elsewhere, dialect=replace(elsewhere.dialect, encoding="cp1252", separator="|"))
+    assert (look(spark, given)[0].dialect.encoding, look(spark, given)[0].dialect.separator) == ("cp1252", "|")
     assert sample.column("id").to_pylist() == ["1", "2"]
     rows = read_rows(spark, files, sample.schema)
     assert rows.count() == 2

@@ -11,11 +11,12 @@ from typing import Any
 import pyarrow as pa
 import pyarrow.compute as pc
 
-from swoop.cli.console import info, name_of
+from swoop.cli.console import name_of
 from swoop.cli.history import EQUAL, History, JoinOptions, RunOptions, shown_pair
 from swoop.cli.output import ORDER, write_rejected, write_table
 from swoop.cli.progress import Steps
 from swoop.cli.render import ShownPair, Side
+from swoop.cli.where import tell
 from swoop.reading.files import COMPRESSED, Files
 from swoop.reading.sets import Reading, ReadingOptions, decide
 from swoop.reading.tables import count_readable, read_batches, read_sample, readable, schema_for
@@ -49,9 +50,7 @@ def describe(files: Files, options: ReadingOptions, window: WindowSpec | None) -
     """How the files are read, told to whoever looks."""
     sample = read_sample(files)
     reading = decide(options, sample, window, lambda *asked: count_readable(files, sample.schema, *asked))
-    for note in files.notes:
-        info(note, style="dim")
-    info("; ".join(reading.notes), style="dim")
+    tell(files, reading)
     return reading, sample.schema
 
 
@@ -78,7 +77,7 @@ def find_history(files: Files, options: ReadingOptions, join: JoinOptions, run: 
         join.window,
         join.similarity,
         tokens=reading.tokens,
-        stream="stream" if reading.columns.stream is not None else None,
+        stream=reading.stream,
         min_similarity=join.min_similarity,
     ).to_arrow()
     stays = stays.sort_by([(name, "descending" if name == "similarity" else "ascending") for name in ORDER])

@@ -6,12 +6,13 @@ import time
 import warnings
 from typing import TYPE_CHECKING
 
-from swoop.cli.console import info, name_of
+from swoop.cli.console import name_of
 from swoop.cli.history import EQUAL, History, JoinOptions, RunOptions, shown_pair
 from swoop.cli.output import ORDER, write_file
 from swoop.cli.progress import Steps, tasks_of
 from swoop.cli.render import ShownPair, Side
 from swoop.cli.session import spark_session
+from swoop.cli.where import tell
 from swoop.errors import UnusableRows
 from swoop.reading.files import Files
 from swoop.reading.sets import Reading, ReadingOptions, decide
@@ -31,8 +32,7 @@ def describe(
     files, sample = look(spark, files)
     rows = read_rows(spark, files, sample.schema)
     reading = decide(options, sample, window, count_readable(rows))
-    for note in (*files.notes, "; ".join(reading.notes)):
-        info(note, style="dim")
+    tell(files, reading)
     if reading.columns.id is None:
         rows = read_rows(spark, files, sample.schema, numbered=True)
     return rows, reading
@@ -51,7 +51,6 @@ def find_history(files: Files, options: ReadingOptions, join: JoinOptions, run: 
         lines = prepare(rows, reading)
         sets = lines if reading.columns.group_by is None else group(lines, reading).persist()
         steps.step("finding similar pairs", tasks_of(spark))
-        stream = "stream" if reading.columns.stream is not None else None
         with warnings.catch_warnings():
             warnings.simplefilter("ignore", UnusableRows)  # they are counted below
             stays = topk_history(
@@ -61,7 +60,7 @@ def find_history(files: Files, options: ReadingOptions, join: JoinOptions, run: 
                 join.similarity,
                 tokens=reading.tokens,
                 min_similarity=join.min_similarity,
-                stream=stream,
+                stream=reading.stream,
                 reason="reason",
             ).persist()
         try:
@@ -149,8 +148,7 @@ def _rejected(sets: DataFrame, lines: DataFrame, reading: Reading) -> DataFrame:
 
     from swoop.spark import rejected
 
-    stream = "stream" if reading.columns.stream is not None else None
-    found = rejected(sets, tokens=reading.tokens, stream=stream, reason="reason")
+    found = rejected(sets, tokens=reading.tokens, stream=reading.stream, reason="reason")
     if lines is sets:
         return found.select("reason", "row", F.lit(1).alias("rows"))
     bad = lines.filter(F.col("reason").isNotNull())

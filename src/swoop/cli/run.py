@@ -15,8 +15,7 @@ from swoop.reading.sets import ReadingOptions
 
 
 def run(files: Files, reading: ReadingOptions, join: JoinOptions, options: RunOptions) -> int:
-    """Find the pairs and show them. Returns the exit code."""
-    options.check(join)
+    """Find the pairs and show them. The options are checked. Returns the exit code."""
     options.check_files(files.paths)
     history = find(files, reading, join, options)
     if options.as_json:

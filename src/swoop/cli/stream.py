@@ -21,7 +21,7 @@ from swoop.cli.session import spark_session
 from swoop.cli.sources import FolderSource, TopicSource, is_topic, settings_for
 from swoop.cli.standard_input import STANDARD_INPUT, Pipe
 from swoop.cli.views import View, find_view
-from swoop.cli.where import HINTS
+from swoop.cli.where import HINTS, tell
 from swoop.reading.sets import ReadingOptions, decide
 from swoop.reasons import Reasons
 from swoop.times import MICROSECOND, WindowSpec, find_lateness, find_window
@@ -149,8 +149,7 @@ def stream(options: StreamOptions, reading_options: ReadingOptions, join: JoinOp
         steps.step("reading the input", tasks_of(spark))
         rows, sample, files = source.rows(spark, options.batch_size)
         reading = decide(reading_options, sample, window)
-        for note in (*files.notes, "; ".join(reading.notes)):
-            info(note, style="dim")
+        tell(files, reading)
         steps.step("starting the stream")
         prepared = topk_stream(
             prepare(rows, reading),
@@ -159,7 +158,7 @@ def stream(options: StreamOptions, reading_options: ReadingOptions, join: JoinOp
             join.similarity,
             tokens=reading.tokens,
             text="text",
-            stream="stream" if reading.columns.stream is not None else None,
+            stream=reading.stream,
             min_similarity=join.min_similarity,
             lateness=lateness,
             max_ahead=max_ahead,

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from swoop.cli.console import info
 from swoop.reading.files import Files
+from swoop.reading.sets import Reading
 
 HINTS = {
     "time: cannot read": "try --time-format or --time-unit",
@@ -12,6 +13,12 @@ HINTS = {
     "row: not JSON": "if its letters are not UTF-8, try --encoding cp1252",
 }
 """What may help against reasons."""
+
+
+def tell(files: Files, reading: Reading) -> None:
+    """Say what was found out about the input."""
+    for note in (*files.notes, "; ".join(reading.notes)):
+        info(note, style="dim")
 
 
 def why_spark(files: Files, spark: bool, master: str | None) -> str | None:

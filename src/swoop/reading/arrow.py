@@ -13,13 +13,11 @@ import pyarrow.compute as pc
 from swoop.join.unusable import why_unusable
 from swoop.reading.date_columns import read_times
 from swoop.reading.files import Files
-from swoop.reading.sets import Reading
+from swoop.reading.sets import INTEGER, Reading
 from swoop.reading.tables import Batch, column_of, read_batches, readable, schema_for
 from swoop.reasons import SHOWN, Reasons
 from swoop.text.columns import join_texts, make_tokens
 from swoop.times import LAST_DATETIME
-
-INTEGER = r"^\s*[+-]?[0-9]{1,18}\s*$"
 
 
 @dataclass
@@ -89,7 +87,7 @@ def prepare(batch: Batch, reading: Reading, first: int) -> tuple[pa.Table, pa.Ar
 
 def _why_unusable(table: pa.Table, reading: Reading) -> pa.Array:
     """Why sets cannot be used; null where they can."""
-    reasons = why_unusable(table, tokens=reading.tokens, stream="stream" if reading.columns.stream is not None else None)
+    reasons = why_unusable(table, tokens=reading.tokens, stream=reading.stream)
     return pc.coalesce(reasons, _too_few(table, reading, reasons.is_null())) if reading.min_tokens > 1 else reasons
 
 
@@ -108,12 +106,12 @@ def _where(mask: pa.Array | pa.ChunkedArray, reason: str) -> pa.Array:
     return pc.if_else(_one(mask), pa.scalar(reason), pa.scalar(None, pa.string()))
 
 
-def _told(mask: pa.Array, what: str, values: pa.Array, more: str = "") -> pa.Array:
+def _told(mask: pa.Array, what: str, values: pa.Array) -> pa.Array:
     """A reason with the value of each row, where it is wrong."""
     if not pc.any(mask).as_py():
         return pa.nulls(len(mask), pa.string())
     shown = iter(readable(pa.table({"value": values.filter(mask).cast(pa.string())})).column(0).to_pylist())
-    return pa.array([f'{what} "{next(shown)[:SHOWN]}"{more}' if bad else None for bad in mask.to_pylist()], pa.string())
+    return pa.array([f'{what} "{next(shown)[:SHOWN]}"' if bad else None for bad in mask.to_pylist()], pa.string())
 
 
 def _id(column: pa.ChunkedArray, wrong: list[pa.Array]) -> pa.Array:

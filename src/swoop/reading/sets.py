@@ -19,6 +19,7 @@ from swoop.reading.tables import column_of
 from swoop.text.functions import TokenFunction, char_ngrams, word_ngrams, words
 from swoop.times import WindowSpec
 
+INTEGER = r"^\s*[+-]?[0-9]{1,18}\s*$"
 LOOKED_AT = 200  # texts that show what a column is
 
 CountReadable = Callable[[str, TimeFormat], int]
@@ -94,6 +95,11 @@ class Reading:
         return list(dict.fromkeys(name for _, name in self.columns.named()))
 
     @property
+    def stream(self) -> str | None:
+        """What a join takes as the column of sides."""
+        return "stream" if self.columns.stream is not None else None
+
+    @property
     def tokens(self) -> str | TokenFunction:
         """What a join takes as tokens."""
         return "tokens" if self.function is None else self.function
@@ -131,8 +137,9 @@ def decide(options: ReadingOptions, sample: pa.Table, window: WindowSpec | None,
         notes.append(f"reading the {kind} in {time!r} as {written}{zone}{_for_example(values, written)}")
     notes += _repeated(columns, sample)
     function = options.tokenizer if columns.tokens is None else None
-    fine = pa.types.is_timestamp(values.type) and values.type.unit == "ns"
-    nanoseconds: Literal["naive", "aware"] | None = ("aware" if values.type.tz else "naive") if fine else None
+    nanoseconds: Literal["naive", "aware"] | None = None
+    if is_in_nanoseconds(values.type):
+        nanoseconds = "aware" if values.type.tz else "naive"
     return Reading(columns, written, integers, function, options.min_tokens, nanoseconds, tuple(notes))
 
 
@@ -199,6 +206,11 @@ def _guess(values: pa.ChunkedArray, name: str, count: CountReadable | None) -> T
     )
 
 
+def is_in_nanoseconds(kind: pa.DataType) -> bool:
+    """Whether these are times that Spark reads as integers."""
+    return bool(pa.types.is_timestamp(kind) and kind.unit == "ns")
+
+
 def _is_text(kind: pa.DataType) -> bool:
     inner = kind.value_type if pa.types.is_dictionary(kind) else kind
     return any(is_text(inner) for is_text in (pa.types.is_string, pa.types.is_large_string, pa.types.is_string_view))
@@ -207,4 +219,4 @@ def _is_text(kind: pa.DataType) -> bool:
 def _share_of_integers(values: pa.ChunkedArray) -> float:
     """How many of some texts, as CSV has them, could be integers."""
     texts = values.drop_null().cast(pa.string()).to_pylist() if _is_text(values.type) else []
-    return sum(re.fullmatch(r"\s*[+-]?\d{1,18}\s*", text) is not None for text in texts) / max(len(texts), 1)
+    return sum(re.match(INTEGER, text) is not None for text in texts) / max(len(texts), 1)

@@ -6,6 +6,7 @@ import codecs
 import io
 from collections.abc import Iterator, Sequence
 from dataclasses import replace
+from itertools import islice
 from typing import IO, Any, NamedTuple
 
 import pyarrow as pa
@@ -65,7 +66,7 @@ def readable(table: pa.Table, errors: str = "replace") -> pa.Table:
 def _sample_of(path: str, files: Files) -> pa.Table:
     if files.format == "parquet":
         file = _open_parquet(path)
-        return pa.Table.from_batches(list(_first(file.iter_batches(batch_size=SAMPLE))), file.schema_arrow)
+        return pa.Table.from_batches(list(islice(file.iter_batches(batch_size=SAMPLE), 1)), file.schema_arrow)
     if files.format == "csv":
         first = next(_csv_batches(path, files, files.dialect.names), None)
         return first.rows if first is not None else pa.table({name: pa.array([], pa.string()) for name in files.dialect.names})
@@ -87,12 +88,6 @@ def _elements(path: str, data: bytes) -> list[Any]:
         return json_lines.elements(data)
     except ValueError as error:
         raise InvalidFile(f"{path} begins like a JSON array, but is none: {error}") from None
-
-
-def _first(batches: Iterator[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
-    for batch in batches:
-        yield batch
-        return
 
 
 def read_batches(files: Files, schema: pa.Schema) -> Iterator[Batch]:

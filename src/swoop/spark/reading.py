@@ -15,48 +15,40 @@ from pyspark.sql import functions as F  # noqa: N812
 from pyspark.sql import types as T  # noqa: N812
 
 from swoop.errors import InvalidArgument
-from swoop.reading.arrow import INTEGER
 from swoop.reading.columns import path_of
 from swoop.reading.dates import TimeFormat
 from swoop.reading.files import Files, find_dialect
-from swoop.reading.sets import Reading
+from swoop.reading.sets import INTEGER, Reading, is_in_nanoseconds
 from swoop.reading.tables import SAMPLE, dialect_of, read_sample
 from swoop.reasons import SHOWN
 from swoop.spark.dates import read_times
 from swoop.spark.preparation import token_column
-from swoop.spark.rows import quoted
+from swoop.spark.rows import join_texts, quoted
 
 CORRUPT = "_corrupt_record"  # where Spark puts lines that it cannot read
 ROW = "__row"
 
 
-def look(
-    spark: SparkSession, files: Files, encoding: str | None = None, separator: str | None = None
-) -> tuple[Files, pa.Table]:
+def look(spark: SparkSession, files: Files) -> tuple[Files, pa.Table]:
     """The files with what is found out about them, and a sample of their rows."""
     if files.paths and files.format != "orc":
         return files, read_sample(files)
     if files.format in ("parquet", "orc"):
-        return files, _rows_of_tables(spark, files).limit(SAMPLE).toArrow()
+        return files, spark.read.format(files.format).load(list(files.inputs)).limit(SAMPLE).toArrow()
     lines = spark.read.text(list(files.inputs)).limit(SAMPLE).toArrow().column(0).to_pylist()
-    return from_lines(files, lines, encoding, separator)
+    return from_lines(files, lines)
 
 
-def from_lines(
-    files: Files, lines: list[str], encoding: str | None = None, separator: str | None = None
-) -> tuple[Files, pa.Table]:
-    """The files with what is found out from their first lines, and a sample of their rows."""
+def from_lines(files: Files, lines: list[str]) -> tuple[Files, pa.Table]:
+    """The files with what is found out from their first lines, and a sample of their rows. What was given stays."""
     data = "".join(f"{line}\n" for line in lines).encode()
-    dialect, notes = find_dialect(files.format, data, None, separator)
+    given = files.dialect
+    dialect, notes = find_dialect(files.format, data, None, given.separator if given.separator != "," else None)
     with tempfile.TemporaryDirectory(prefix="swoop-sample-") as folder:
         path = Path(folder) / "sample"
         path.write_bytes(data)
         sample = read_sample(replace(files, inputs=(str(path),), paths=(str(path),), dialect=dialect))
-    return replace(files, dialect=replace(dialect, encoding=encoding or dialect.encoding), notes=notes), sample
-
-
-def _rows_of_tables(spark: SparkSession, files: Files) -> DataFrame:
-    return spark.read.format(files.format).load(list(files.inputs))
+    return replace(files, dialect=replace(dialect, encoding=given.encoding), notes=notes), sample
 
 
 def read_rows(spark: SparkSession, files: Files, sample: pa.Schema, numbered: bool = False) -> DataFrame:
@@ -111,11 +103,6 @@ def spark_schema(schema: pa.Schema) -> T.StructType:
     return from_arrow_schema(pa.schema(counted))
 
 
-def is_in_nanoseconds(kind: pa.DataType) -> bool:
-    """Whether these are times that Spark reads as integers."""
-    return bool(pa.types.is_timestamp(kind) and kind.unit == "ns")
-
-
 def count_readable(rows: DataFrame) -> Callable[[str, TimeFormat], int]:
     """Counts how many values of a column can be read as times of a format."""
 
@@ -149,14 +136,12 @@ def prepare(rows: DataFrame, reading: Reading) -> DataFrame:
         "given_time": _column(rows, str(columns.time)),
         "line": quoted(CORRUPT) if CORRUPT in rows.columns else F.lit(None),
     }
-    texts = [_column(rows, name).cast("string") for name in columns.text]
-    if texts:
-        some = reduce(Column.__or__, (text.isNotNull() for text in texts))
-        found["text"] = texts[0] if len(texts) == 1 else F.when(some, F.concat_ws(" ", *texts))
+    if columns.text:
+        found["text"] = join_texts([_column(rows, name) for name in columns.text])
     if columns.tokens is not None:
         tokens = _column(rows, columns.tokens)
         found["tokens"] = tokens.cast("string") if columns.group_by is not None else tokens
-        if not texts and columns.group_by is None:
+        if not columns.text and columns.group_by is None:
             found["text"] = _shown(tokens, _type(rows, columns.tokens))
     if columns.stream is not None:
         found["stream"] = _column(rows, columns.stream).cast("string")

@@ -150,7 +150,12 @@ def tokens_of(sets: DataFrame, names: Names) -> Column:
     """The tokens of a row, or the text that is to become tokens; null where all its columns are."""
     if not isinstance(names.tokens, TokenFunction):
         return F.col(names.tokens).cast(plain_type(sets.schema[names.tokens].dataType))
-    texts = [F.col(name).cast("string") for name in names.tokens.columns]
+    return join_texts([F.col(name) for name in names.tokens.columns])
+
+
+def join_texts(columns: list[Column]) -> Column:
+    """Several columns of text as one, with a space between texts; null where all are."""
+    texts = [column.cast("string") for column in columns]
     if len(texts) == 1:
         return texts[0]
     is_text = reduce(Column.__or__, (text.isNotNull() for text in texts))
