@@ -6,19 +6,21 @@ short enough to be read and trusted. Results are defined as in the documentation
 - a set with time t is valid while ``now - window < t <= now``;
 - a pair counts from the time of its newer set until before the time of its older set plus the window;
 - only pairs with a common token count; in a two-stream join only left-right pairs;
-- order: similarity descending, end time descending, arrival number of the newer set ascending, then of the older ascending.
+- order: similarity descending, end time descending, arrival number of the newer set ascending, then of the older ascending;
+- where copies count once, a set that equals a valid one renews it: that keeps its arrival number and gets the time of the copy.
 """
 
 from __future__ import annotations
 
 import math
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass
 from fractions import Fraction
 from typing import Any
 
 from swoop.results import Change, Id, Kind, Pair, Stream, Token
 from swoop.similarity import COSINE, DICE, HAMMING, JACCARD, OVERLAP, Similarity, find_similarity
+from swoop.spec import Copies
 from swoop.times import Clock, Time, find_window
 
 
@@ -30,14 +32,6 @@ class Record:
     time: Time | None = None
     id: Id | None = None
     stream: Stream | None = None
-
-
-@dataclass(frozen=True)
-class _Candidate:
-    order: tuple[Any, ...]
-    start: int
-    end: float
-    pair: Pair
 
 
 def rank(similarity: Similarity, len_r: int, len_s: int, overlap: int) -> Fraction | float:
@@ -60,43 +54,117 @@ def rank(similarity: Similarity, len_r: int, len_s: int, overlap: int) -> Fracti
     return similarity(len_r, len_s, overlap)
 
 
-def _candidates(
-    records: Sequence[Record], window: Any, similarity: str | Similarity, two_streams: bool, min_similarity: float | None
-) -> tuple[list[_Candidate], Clock, list[int]]:
-    """All pairs that ever count, with their start and end in ticks; the clock; and the ticks of each arrival."""
-    measure = find_similarity(similarity)
-    spec = find_window(window)
-    clock = Clock(spec)
-    ticks: list[int] = []
-    for arrival, record in enumerate(records):
-        kind, tick = clock.read(record.time)
-        clock.moved(kind, tick)
-        ticks.append(arrival if spec.kind == "count" or kind == "none" else tick)
-    sets = [_distinct(record.tokens) for record in records]
-    candidates = []
-    for i, newer in enumerate(records):
-        for j, older in enumerate(records[:i]):
-            overlap = len(sets[i] & sets[j])
-            end = ticks[j] + spec.duration if spec.duration else math.inf
-            if overlap == 0 or end <= ticks[i] or (two_streams and newer.stream == older.stream):
-                continue
-            value = measure(len(sets[i]), len(sets[j]), overlap)
-            if min_similarity is not None and value < min_similarity:
-                continue
-            pair = Pair(
-                value,
-                i if newer.id is None else newer.id,
-                j if older.id is None else older.id,
-                overlap,
-                clock.result_time(ticks[i]),
-                None if math.isinf(end) else clock.result_time(int(end)),
-                newer.stream if two_streams else None,
-                (i, j),
-            )
-            order = (-rank(measure, len(sets[i]), len(sets[j]), overlap), -end, i, j)
-            candidates.append(_Candidate(order, ticks[i], end, pair))
-    candidates.sort(key=lambda candidate: candidate.order)
-    return candidates, clock, ticks
+@dataclass(frozen=True)
+class _Candidate:
+    """A pair of the window, by arrival numbers; ``order``: its place in the total order; ``end`` in ticks."""
+
+    arrivals: tuple[int, int]
+    order: tuple[Any, ...]
+    end: float
+    pair: Pair
+
+
+@dataclass
+class _Set:
+    """A set, or several equal ones of which each came while the one before was valid: arrival numbers."""
+
+    tokens: frozenset[Any]
+    stream: Stream | None
+    copies: list[int]
+
+
+class _Stream:
+    """A stream as it is after some of its arrivals, at some tick."""
+
+    def __init__(
+        self,
+        records: Sequence[Record],
+        window: Any,
+        similarity: str | Similarity,
+        two_streams: bool,
+        min_similarity: float | None,
+        copies: Copies,
+    ) -> None:
+        self.records, self.two_streams, self.least, self.copies = records, two_streams, min_similarity, copies
+        self.measure, spec = find_similarity(similarity), find_window(window)
+        self.clock, self.duration = Clock(spec), spec.duration
+        self.ticks: list[int] = []
+        for arrival, record in enumerate(records):
+            kind, tick = self.clock.read(record.time)
+            self.clock.moved(kind, tick)
+            self.ticks.append(arrival if spec.kind == "count" or kind == "none" else tick)
+        self.sets = [_distinct(record.tokens) for record in records]
+
+    def ticks_of(self, now: Time | None) -> int:
+        """A time in ticks, by default that of the last record."""
+        if now is not None and self.clock.window.kind != "count":
+            return self.clock.read(now)[1]
+        return self.ticks[-1] if self.ticks else 0
+
+    def is_valid(self, arrival: int, at: int) -> bool:
+        return self.duration == 0 or at < self.ticks[arrival] + self.duration
+
+    def sets_of(self, arrivals: int, at: int) -> list[_Set]:
+        """What is in the window. Where copies count once, a set that equals a valid one of its side renews it."""
+        found: list[_Set] = []
+        for arrival, record in enumerate(self.records[:arrivals]):
+            tokens, stream = self.sets[arrival], record.stream if self.two_streams else None
+            for other in found if self.copies == "once" and tokens else ():
+                is_equal = (other.tokens, other.stream) == (tokens, stream)
+                if is_equal and self.is_valid(other.copies[-1], self.ticks[arrival]):
+                    other.copies.append(arrival)
+                    break
+            else:
+                found.append(_Set(tokens, stream, [arrival]))
+        return [one for one in found if self.is_valid(one.copies[-1], at)]
+
+    def valid(self, arrivals: int, at: int) -> list[_Candidate]:
+        """The pairs that count, in the total order."""
+        found: list[_Candidate] = []
+        sets = self.sets_of(arrivals, at)
+        for place, newer in enumerate(sets):
+            for older in sets[:place]:
+                candidate = self.compare(newer, older, at)
+                if candidate is not None:
+                    found.append(candidate)
+        return sorted(found, key=lambda candidate: candidate.order)
+
+    def compare(self, newer: _Set, older: _Set, at: int) -> _Candidate | None:
+        overlap = len(newer.tokens & older.tokens)
+        if overlap == 0 or (self.two_streams and newer.stream == older.stream):
+            return None
+        sizes = len(newer.tokens), len(older.tokens)
+        value = self.measure(*sizes, overlap)
+        if self.least is not None and value < self.least:
+            return None
+        i, j = newer.copies[0], older.copies[0]
+        end = min(self.ticks[one.copies[-1]] for one in (newer, older)) + self.duration if self.duration else math.inf
+        pair = Pair(
+            value,
+            self.name(i),
+            self.name(j),
+            overlap,
+            self.time(i),
+            None if math.isinf(end) else self.clock.result_time(int(end)),
+            newer.stream,
+            (i, j),
+            **({**self.seen("newer", newer, at), **self.seen("older", older, at)} if self.copies == "once" else {}),
+        )
+        return _Candidate((i, j), (-rank(self.measure, *sizes, overlap), -end, i, j), end, pair)
+
+    def seen(self, name: str, one: _Set, at: int) -> dict[str, Any]:
+        return {
+            f"{name}_copies": sum(self.is_valid(arrival, at) for arrival in one.copies),
+            f"{name}_first_seen": self.time(one.copies[0]),
+            f"{name}_last_seen": self.time(one.copies[-1]),
+        }
+
+    def name(self, arrival: int) -> Id:
+        given = self.records[arrival].id
+        return arrival if given is None else given
+
+    def time(self, arrival: int) -> Time:
+        return self.clock.result_time(self.ticks[arrival])
 
 
 def _distinct(tokens: Iterable[Token]) -> frozenset[tuple[type, Token]]:
@@ -113,6 +181,7 @@ def topk(
     now: Time | None = None,
     two_streams: bool = False,
     min_similarity: float | None = None,
+    copies: Copies = "each",
 ) -> list[Pair]:
     """The k most similar pairs at a time, by default the time of the last record.
 
@@ -120,16 +189,11 @@ def topk(
     [Pair(similarity=0.5, newer=1, older=0, overlap=2, start=2, end=11)]
     >>> topk([Record("abc", 1), Record("abd", 2)], k=2, window=10, now=11)
     []
+    >>> topk([Record("abc", 1), Record("abd", 2), Record("abc", 3)], k=2, window=10, copies="once")
+    [Pair(similarity=0.5, newer=1, older=0, overlap=2, start=2, end=12)]
     """
-    candidates, clock, ticks = _candidates(records, window, similarity, two_streams, min_similarity)
-    at = _now(clock, ticks, now)
-    return [c.pair for c in candidates if c.start <= at < c.end][:k]
-
-
-def _now(clock: Clock, ticks: list[int], now: Time | None) -> int:
-    if now is not None and clock.window.kind != "count":
-        return clock.read(now)[1]
-    return ticks[-1] if ticks else 0
+    stream = _Stream(records, window, similarity, two_streams, min_similarity, copies)
+    return [candidate.pair for candidate in stream.valid(len(records), stream.ticks_of(now))[:k]]
 
 
 def stock(
@@ -141,15 +205,15 @@ def stock(
     now: Time | None = None,
     two_streams: bool = False,
     min_similarity: float | None = None,
+    copies: Copies = "each",
 ) -> list[Pair]:
     """The minimal stock: the pairs dominated by fewer than k others. A pair dominates what it precedes and outlasts.
 
     >>> [pair.arrivals for pair in stock([Record("abc", 1), Record("abd", 2), Record("ab", 3)], k=1, window=10)]
     [(2, 1)]
     """
-    candidates, clock, ticks = _candidates(records, window, similarity, two_streams, min_similarity)
-    at = _now(clock, ticks, now)
-    valid = [c for c in candidates if c.start <= at < c.end]
+    stream = _Stream(records, window, similarity, two_streams, min_similarity, copies)
+    valid = stream.valid(len(records), stream.ticks_of(now))
     return [c.pair for place, c in enumerate(valid) if sum(other.end >= c.end for other in valid[:place]) < k]
 
 
@@ -162,6 +226,7 @@ def changes(
     now: Time | None = None,
     two_streams: bool = False,
     min_similarity: float | None = None,
+    copies: Copies = "each",
 ) -> list[Change]:
     """Every change of the top-k up to a time, by default that of the last record, as the change feed shows it.
 
@@ -172,29 +237,24 @@ def changes(
     3 enter 2 1
     12 expired 2 1
     """
-    candidates, clock, ticks = _candidates(records, window, similarity, two_streams, min_similarity)
-    until = _now(clock, ticks, now)
-    ends = sorted({int(c.end) for c in candidates if c.end <= until})
+    stream = _Stream(records, window, similarity, two_streams, min_similarity, copies)
+    until = stream.ticks_of(now)
+    ends = sorted({tick + stream.duration for tick in stream.ticks}) if stream.duration else []
     feed: list[Change] = []
-    current: list[_Candidate] = []
-    for arrival, tick in [*enumerate(ticks), (len(ticks), until)]:
+    for arrival, tick in [*enumerate(stream.ticks), (len(records), until)]:
         while ends and ends[0] <= tick:
             end = ends.pop(0)
-            current = _step(feed, clock, current, _valid(candidates, k, arrival, end), end, "expired")
-        if arrival < len(ticks):
-            current = _step(feed, clock, current, _valid(candidates, k, arrival + 1, tick), tick, "outranked")
+            before, after = stream.valid(arrival, end - 1)[:k], stream.valid(arrival, end)[:k]
+            feed += _step(stream.clock.result_time(end), "expired", before, after)
+        if arrival < len(records):
+            known = {candidate.arrivals: candidate for candidate in stream.valid(arrival + 1, tick)}
+            before = [known[candidate.arrivals] for candidate in stream.valid(arrival, tick)[:k]]
+            feed += _step(stream.clock.result_time(tick), "outranked", before, list(known.values())[:k])
     return feed
 
 
-def _valid(candidates: list[_Candidate], k: int, arrivals: int, at: int) -> list[_Candidate]:
-    """The top-k at a time, after the given number of arrivals."""
-    return [c for c in candidates if c.pair.arrivals is not None and c.pair.arrivals[0] < arrivals and at < c.end][:k]
-
-
-def _step(
-    feed: list[Change], clock: Clock, before: list[_Candidate], after: list[_Candidate], at: int, leaving: Kind
-) -> list[_Candidate]:
-    time = clock.result_time(at)
-    feed.extend(Change(time, leaving, c.pair) for c in reversed(before) if c not in after)
-    feed.extend(Change(time, "enter", c.pair) for c in after if c not in before)
-    return after
+def _step(time: Time, leaving: Kind, before: list[_Candidate], after: list[_Candidate]) -> Iterator[Change]:
+    """The changes at one moment: who leaves, the last first; then who enters. Pairs are as they are then, or were."""
+    was, is_now = ({candidate.arrivals for candidate in top} for top in (before, after))
+    yield from (Change(time, leaving, c.pair) for c in reversed(before) if c.arrivals not in is_now)
+    yield from (Change(time, "enter", c.pair) for c in after if c.arrivals not in was)

@@ -35,10 +35,17 @@ class Pair:
         For hamming, minus the distance.
     newer, older
         The caller's ids of the set that arrived later and of the one that arrived earlier; by default arrival numbers from 0.
+        Where copies count once, a record has the id of its first set.
     overlap
         The number of common tokens.
     start, end
         The pair counts from the time of the newer set until the older one leaves the window; ``end`` is None if it never does.
+        Where copies count once: from when the newer record was first seen, until one of the two leaves the window unless there
+        is another copy of it before.
+    newer_copies, older_copies
+        Where copies count once: how many equal sets of each are in the window. Else None, like what follows.
+    newer_first_seen, newer_last_seen, older_first_seen, older_last_seen
+        The times of the first and of the newest set of each.
     """
 
     similarity: float
@@ -49,6 +56,12 @@ class Pair:
     end: Time | None
     newer_stream: Stream | None = field(default=None, repr=False, compare=False)
     arrivals: tuple[int, int] | None = field(default=None, repr=False, compare=False)
+    newer_copies: int | None = field(default=None, repr=False)
+    newer_first_seen: Time | None = field(default=None, repr=False)
+    newer_last_seen: Time | None = field(default=None, repr=False)
+    older_copies: int | None = field(default=None, repr=False)
+    older_first_seen: Time | None = field(default=None, repr=False)
+    older_last_seen: Time | None = field(default=None, repr=False)
 
     @property
     def left(self) -> Id:

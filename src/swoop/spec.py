@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from dataclasses import dataclass, replace
 from numbers import Integral
-from typing import Any
+from typing import Any, Literal, get_args
 
 from swoop.errors import InvalidArgument, InvalidType
 from swoop.similarity import Similarity, check_min_similarity, find_similarity
@@ -21,6 +21,8 @@ ALGORITHMS = {
     "swoop-noopt": False,
 }
 """The algorithms that a join can run, and whether they have a change feed."""
+
+Copies = Literal["each", "once"]
 
 
 @dataclass(frozen=True, init=False)
@@ -44,6 +46,7 @@ class JoinSpec:
     min_similarity: float | None
     track_changes: bool
     algorithm: str
+    copies: Copies
 
     def __init__(
         self,
@@ -55,6 +58,7 @@ class JoinSpec:
         min_similarity: float | None = None,
         track_changes: bool = False,
         algorithm: str = "swoop",
+        copies: Copies = "each",
     ) -> None:
         measure = find_similarity(similarity)
         checked = {
@@ -65,6 +69,7 @@ class JoinSpec:
             "min_similarity": check_min_similarity(measure, min_similarity),
             "track_changes": bool(track_changes),
             "algorithm": _check_algorithm(algorithm, bool(track_changes)),
+            "copies": _check_copies(copies, algorithm),
         }
         for name, value in checked.items():
             object.__setattr__(self, name, value)
@@ -88,3 +93,13 @@ def _check_algorithm(name: str, track_changes: bool) -> str:
     if track_changes and not ALGORITHMS[name]:
         raise InvalidArgument(f"algorithm {name!r} has no change feed; leave out track_changes, or use 'swoop'")
     return name
+
+
+def _check_copies(copies: Copies, algorithm: str) -> Copies:
+    if copies not in get_args(Copies):
+        raise InvalidArgument(
+            f"copies must be 'each' (every set counts) or 'once' (equal sets count as one), not {copies!r:.60}"
+        )
+    if copies == "once" and algorithm not in ("swoop", "swoop-minimal"):
+        raise InvalidArgument(f"algorithm {algorithm!r} has no copies='once'; leave out copies, or use 'swoop'")
+    return copies

@@ -30,8 +30,8 @@ class Changes:
             row["kind"], row["newer"], row["older"], row["time"] = kind, newer, older, 5
         self.forgotten = 0
 
-    def changes(self) -> tuple[int, np.ndarray]:
-        return 0, self._rows
+    def changes(self) -> tuple[int, np.ndarray, None]:
+        return 0, self._rows, None
 
     def forget_changes(self, stop: int) -> None:
         self.forgotten = stop

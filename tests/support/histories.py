@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterable
 from dataclasses import dataclass, field
 from typing import Any
 
@@ -91,6 +92,7 @@ def histories(draw: st.DrawFn, size: int = 25) -> History:
         "similarity": similarity,
         "two_streams": two_streams,
         "min_similarity": draw(thresholds(similarity)),
+        "copies": draw(st.sampled_from(["each", "once"])),
     }
     stream = draw(records(two_streams, size))
     steps = draw(st.lists(st.sampled_from([1, 1, 1, 2, 5]), min_size=len(stream), max_size=len(stream)))
@@ -109,13 +111,18 @@ def insert(join: swoop.TopKJoin, part: list[Record]) -> None:
     join.insert_many(columns, id="id", stream="stream" if join.two_streams else None)
 
 
-def replay(changes: list[Change]) -> set[Pair]:
-    """The pairs that are in the top-k after the changes."""
-    current: dict[Any, Pair] = {}
+def replay(changes: list[Change]) -> set[Any]:
+    """The pairs that are in the top-k after the changes, by arrival numbers: a renewed one ends later than when it entered."""
+    current: set[Any] = set()
     for change in changes:
         if change.kind == "enter":
             assert change.pair.arrivals not in current
-            current[change.pair.arrivals] = change.pair
+            current.add(change.pair.arrivals)
         else:
-            del current[change.pair.arrivals]
-    return set(current.values())
+            current.remove(change.pair.arrivals)
+    return current
+
+
+def arrivals(pairs: Iterable[Pair]) -> set[Any]:
+    """Pairs by arrival numbers."""
+    return {pair.arrivals for pair in pairs}

@@ -9,12 +9,23 @@ from __future__ import annotations
 import math
 from bisect import insort
 from collections.abc import Iterable
+from dataclasses import replace
 from typing import Any, NamedTuple
 
 from swoop.oracle import Record, _distinct, rank
 from swoop.results import Change, Kind, Pair
 from swoop.similarity import Similarity, find_similarity
+from swoop.spec import Copies
 from swoop.times import Clock, Time, find_window
+
+
+class _Copies(NamedTuple):
+    """Equal sets, of which each came while the one before was valid: arrival numbers and ticks."""
+
+    record: Record
+    tokens: frozenset[Any]
+    arrivals: list[int]
+    ticks: list[int]
 
 
 class _Valid(NamedTuple):
@@ -34,12 +45,14 @@ class Judge:
         *,
         two_streams: bool = False,
         min_similarity: float | None = None,
+        copies: Copies = "each",
     ) -> None:
         self.changes: list[Change] = []
-        self._k, self._two_streams, self._least = k, two_streams, min_similarity
+        self._k, self._two_streams, self._least, self._copies = k, two_streams, min_similarity, copies
         self._measure, self._window = find_similarity(similarity), find_window(window)
         self._clock = Clock(self._window)
         self._sets: list[tuple[int, float, Record, frozenset[Any]]] = []  # those that are valid: arrival, end, ...
+        self._records: list[_Copies] = []  # the same where copies count once
         self._arrivals = 0
         self._pairs: list[_Valid] = []
         self._current: list[_Valid] = []
@@ -54,6 +67,10 @@ class Judge:
             tick = number
         self._expire(tick)
         tokens = _distinct(record.tokens)
+        if self._copies == "once":
+            self._renew(number, tick, record, tokens)
+            self._step(tick, "outranked")
+            return
         for older in self._sets:
             self._compare(number, tick, record, tokens, *older)
         end = tick + self._window.duration if self._window.duration else math.inf
@@ -106,8 +123,67 @@ class Judge:
         )
         insort(self._pairs, _Valid((key, -end, i, j), end, pair))
 
+    def _renew(self, number: int, tick: int, record: Record, tokens: frozenset[Any]) -> None:
+        for other in self._records:
+            if tokens and (other.tokens, other.record.stream) == (tokens, record.stream):
+                other.arrivals.append(number)
+                other.ticks.append(tick)
+                break
+        else:
+            self._records.append(_Copies(record, tokens, [number], [tick]))
+        self._pair_records(tick)
+
+    def _pair_records(self, now: int) -> None:
+        """All pairs of records anew, as they are at a tick: ends and copies change all the time."""
+        self._pairs = []
+        duration = self._window.duration or math.inf
+        for place, newer in enumerate(self._records):
+            for older in self._records[:place]:
+                end = min(newer.ticks[-1], older.ticks[-1]) + duration
+                before = len(self._pairs)
+                self._compare(
+                    newer.arrivals[0],
+                    newer.ticks[0],
+                    newer.record,
+                    newer.tokens,
+                    older.arrivals[0],
+                    end,
+                    older.record,
+                    older.tokens,
+                )
+                if len(self._pairs) > before:
+                    place_of = next(
+                        i for i, v in enumerate(self._pairs) if v.pair.arrivals == (newer.arrivals[0], older.arrivals[0])
+                    )
+                    valid = self._pairs[place_of]
+                    seen = {**self._seen("newer", newer, now), **self._seen("older", older, now)}
+                    self._pairs[place_of] = valid._replace(pair=replace(valid.pair, **seen))
+
+    def _seen(self, name: str, one: _Copies, now: int) -> dict[str, Any]:
+        duration = self._window.duration or math.inf
+        return {
+            f"{name}_copies": sum(tick + duration > now for tick in one.ticks),
+            f"{name}_first_seen": self._clock.result_time(one.ticks[0]),
+            f"{name}_last_seen": self._clock.result_time(one.ticks[-1]),
+        }
+
+    def _expire_records(self, now: int) -> None:
+        duration = self._window.duration or math.inf
+        for end in sorted({valid.end for valid in self._pairs if valid.end <= now}):
+            self._pair_records(int(end) - 1)
+            self._current = self._pairs[: self._k]
+            self._records = [one for one in self._records if one.ticks[-1] + duration > end]
+            self._pair_records(int(end))
+            self._step(int(end), "expired")
+        self._records = [one for one in self._records if one.ticks[-1] + duration > now]
+        self._pair_records(now)
+        self._current = self._pairs[: self._k]
+
     def _expire(self, now: int) -> None:
         """Every end of a pair is a moment of its own."""
+        if self._copies == "once":
+            self._expire_records(now)
+            return
         for end in sorted({valid.end for valid in self._pairs if valid.end <= now}):
             self._pairs = [valid for valid in self._pairs if valid.end > end]
             self._step(int(end), "expired")
@@ -117,6 +193,9 @@ class Judge:
         before, self._current = self._current, self._pairs[: self._k]
         time = self._clock.result_time(tick)
         was, is_now = ({valid.pair.arrivals for valid in pairs} for pairs in (before, self._current))
+        if leaving == "outranked":  # as it is now
+            known = {valid.pair.arrivals: valid for valid in self._pairs}
+            before = [known[valid.pair.arrivals] for valid in before]
         self.changes.extend(Change(time, leaving, v.pair) for v in reversed(before) if v.pair.arrivals not in is_now)
         self.changes.extend(Change(time, "enter", v.pair) for v in self._current if v.pair.arrivals not in was)
 

@@ -9,7 +9,7 @@ from typing import Any
 
 from swoop.engine.candidates import find_candidates, forget, scan_lists, signature_bit
 from swoop.engine.compile import forbid_inlining, inline_early, int64, jit, kernel, noinline, prefetch, select
-from swoop.engine.feed import changes_top, describe, ending_next, note_arrival, note_entering, note_expiry
+from swoop.engine.feed import changes_top, describe, describe_copies, ending_next, note_arrival, note_entering, note_expiry
 from swoop.engine.floor import complete, ensure_k_pairs, plan_completion, raise_floor, settle_and_check_short
 from swoop.engine.index import append_to_list, list_of, rebase_lists, undo_append
 from swoop.engine.layout import (
@@ -38,10 +38,10 @@ from swoop.engine.layout import (
     next_arrival,
     state_of,
 )
+from swoop.engine.records import enter_record, expire_sets, leave_record, rebase_records
 from swoop.engine.stock import adopt_draft, draft_e, draft_s, drop_ended, rebase_pairs, settle, strike_out
 from swoop.engine.window import (
     commit_arrival,
-    expire_sets,
     is_oversized,
     leave_group,
     needed_in_arena,
@@ -97,6 +97,8 @@ def expire_and_note(state: State, now: int) -> int:
         if feed.end + count > feed.changes.size:
             state.needed = feed.end + count
             return FEED_FULL
+        if state.records.are_kept:
+            expire_sets(state, time - 1)  # what is noted are the copies up to then
         note_expiry(state, stock, time, count)
         feed.entering = min(state.k, stock.size) - count
         expire_sets(state, time)
@@ -168,6 +170,8 @@ def enter_set(state: State, arrival: Arrival) -> int:
         for p in range(back, arena_start + size):
             window.arena[front + p - back] = window.arena[p]
     write_set(state, arrival, signature, start, kept)
+    if state.records.are_kept:
+        enter_record(state, entered_set(state))
     return DONE
 
 
@@ -196,6 +200,8 @@ def abort_arrival(memory: Any) -> None:
         arrival = entered_set(state)
         leave_lists(state, arrival, arrival.size)
         leave_group(state)
+        if state.records.are_kept:
+            leave_record(state, arrival)
     if state.stage == FILL_STOCK:
         state.floor.completing = 0
     state.stage = EXPIRE
@@ -264,7 +270,7 @@ def insert_candidates(state: State) -> int:
     else:
         stock.pending_size = waiting
         if waiting >= max(state.limits.pending_least, stock.size // PENDING_SHARE):
-            drop_ended(stock, state.oldest)
+            drop_ended(state, stock)
             if stock.pending_size >= PENDING_VALID * waiting:
                 settle(state, stock)
                 raise_floor(state, stock)
@@ -326,6 +332,7 @@ def rebase(memory: Any) -> None:
     rebase_pairs(spare, shift)
     spare.first -= shift
     state.floor.horizon -= shift
+    rebase_records(state, shift)
     for number in range(state.oldest, state.next):
         record = window.ring[ring_slot(window, number)]
         record.group -= shift
@@ -357,8 +364,10 @@ def settle_spare(memory: Any) -> int:
 
 
 @kernel
-def read_top(memory: Any, rows: Any) -> None:
+def read_top(memory: Any, rows: Any, seen: Any) -> None:
     """Describe the first pairs of a settled stock, as many as there are rows."""
     state = state_of(memory)
+    for rank in range(seen.size):
+        describe_copies(state, state.stock.pairs[rank], seen[rank])
     for rank in range(rows.size):
         describe(state, state.stock.pairs[rank], rows[rank])

@@ -9,7 +9,8 @@ new set's.
 
 A new pair that ties with the lower bound is irrelevant: the k pairs behind the bound are older and end no earlier. Hence
 lists are cropped where ``ub <= lb``, and a candidate needs ``key > lb``. The bound stays as it is until all candidates of the
-set are known.
+set are known. Pairs of a renewed record may be older than the k pairs behind the bound, so what ties is a candidate, too, and
+settling decides.
 """
 
 from __future__ import annotations
@@ -21,6 +22,7 @@ import numpy as np
 from swoop.engine.compile import count_ones, forbid_inlining, int64, jit, noinline
 from swoop.engine.index import list_of
 from swoop.engine.layout import Arrival, Index, Probe, State, Stock, Window
+from swoop.engine.marks import mark_tokens, overlap_with_marked, unmark_tokens
 from swoop.engine.rank import (
     ANY_SIZE,
     Sizes,
@@ -33,6 +35,7 @@ from swoop.engine.rank import (
     upper_bound,
     within_upper_bound,
 )
+from swoop.engine.records import first_changed, is_newer
 from swoop.engine.sorting import bring_smallest, sort
 from swoop.engine.stock import at_least, ending_before, write_pair
 from swoop.engine.window import HIT, ring_slot, take_hits
@@ -53,7 +56,9 @@ def signature_bit(token: int) -> int:
 @jit
 def first_relevant_arrival(state: State, stock: Stock, size: int, position: int) -> int:
     """The arrival number from which on the list at this position can hold a relevant set (cropping)."""
-    if size < SIZES_KNOWN:
+    if state.records.is_renewed:
+        group = cropped_group(state, stock, size, position)
+    elif size < SIZES_KNOWN:
         crop = stock.crops[size * SIZES_KNOWN + position]
         if crop.version != stock.version:
             crop.version = stock.version
@@ -63,11 +68,11 @@ def first_relevant_arrival(state: State, stock: Stock, size: int, position: int)
         group = cropped_group(state, stock, size, position)
     if group >= state.next:
         return state.next
-    oldest = max(state.oldest, stock.first)
+    oldest = max(state.oldest, stock.first, first_changed(state, stock))
     if group < oldest:
         return oldest
     window = state.window
-    return int64(window.ring[ring_slot(window, group)].group_last) + 1
+    return max(int64(window.ring[ring_slot(window, group)].group_last) + 1, oldest)
 
 
 @jit
@@ -76,7 +81,10 @@ def cropped_group(state: State, stock: Stock, size: int, position: int) -> int:
     bound = upper_bound(state, size, position)
     if bound <= stock.threshold:
         return ALL
-    count = at_least(stock, bound, remainder(state, size, size - position, size - position, bound))
+    if state.records.is_renewed:
+        count = at_least(stock, np.nextafter(bound, np.inf), -np.inf)
+    else:
+        count = at_least(stock, bound, remainder(state, size, size - position, size - position, bound))
     return int64(stock.ends[count - state.k]) if count >= state.k else -1
 
 
@@ -207,36 +215,6 @@ def scan_lists(state: State, stock: Stock, arrival: Arrival) -> int:
 
 
 @jit
-def mark_tokens(membership: Any, tokens: Any, first: int, size: int) -> None:
-    for p in range(first, first + size):
-        token = int64(tokens[p])
-        membership[token >> 6] |= int64(1) << (token & 63)
-
-
-@jit
-def unmark_tokens(membership: Any, tokens: Any, first: int, size: int) -> None:
-    for p in range(first, first + size):
-        membership[int64(tokens[p]) >> 6] = 0
-
-
-@jit
-def overlap_with_marked(membership: Any, arena: Any, start: int, size: int, needed: int) -> int:
-    """How many tokens of a set are marked, or -1 as soon as ``needed`` is out of reach."""
-    overlap = 0
-    p = start
-    end = start + size
-    while p < end:
-        stop = min(p + 16, end)
-        for q in range(p, stop):
-            token = int64(arena[q])
-            overlap += (membership[token >> 6] >> (token & 63)) & 1
-        p = stop
-        if overlap + end - p < needed:
-            return -1
-    return overlap
-
-
-@jit
 def find_candidates(state: State, stock: Stock, arrival: Arrival, hit_count: int) -> int:
     """Verify the sets met. Candidates go behind the pending pairs; returns how many."""
     window, probe = state.window, state.probe
@@ -254,6 +232,8 @@ def find_candidates(state: State, stock: Stock, arrival: Arrival, hit_count: int
         while visited > 0 and probe.list_from[visited - 1] > number:
             visited -= 1
         most = min(overlap + size - visited, other_size)
+        if most == 0:
+            continue  # a copy that counts no more
         if visited < size and within_upper_bound(state, size, other_size, most, visited):
             continue  # the list at this position was cropped before this set: its upper bound is at most the lower bound
         record = window.ring[ring_slot(window, number)]
@@ -269,6 +249,8 @@ def find_candidates(state: State, stock: Stock, arrival: Arrival, hit_count: int
         if rank < last:
             best = stock.pairs[rank]
             lower, lower_remainder = best.key, best.remainder
+            if state.records.is_renewed:
+                lower, lower_remainder = np.nextafter(lower, -np.inf), np.inf
         if visited < size:
             if not above(state, size, other_size, most, lower, lower_remainder):
                 continue
@@ -285,7 +267,10 @@ def find_candidates(state: State, stock: Stock, arrival: Arrival, hit_count: int
         value = key(state, size, other_size, overlap)
         rest = remainder(state, size, other_size, overlap, value)
         candidate = stock.pending[stock.pending_size + count]
-        write_pair(candidate, value, rest, state.next, number, record.group, overlap)
+        if state.records.is_renewed and is_newer(state, number, state.next):
+            write_pair(candidate, value, rest, number, state.next, record.group, overlap)
+        else:
+            write_pair(candidate, value, rest, state.next, number, record.group, overlap)
         count += 1
     if is_marked:
         unmark_tokens(probe.membership, arrival.tokens, arrival.first, size)

@@ -22,6 +22,7 @@ def check(engine: Engine) -> None:
     engine.ready()
     sets = _check_window(engine)
     _check_index(engine, sets)
+    _check_records(engine, sets)
     _check_vocabulary(engine, sets)
     _check_stock(engine, sets)
 
@@ -70,7 +71,10 @@ def _check_index(engine: Engine, sets: dict[int, list[int]]) -> None:
         else:
             entries = [rest, newest][2 - size :] if size else []
         assert entries == sorted(entries), "a list is not in order"
-        assert [number for number in entries if number >= oldest] == expected.get(at, []), "a list differs from the window"
+        entries = [number for number in entries if number >= oldest]
+        assert len(set(entries)) == len(entries), "a set is twice in a list"
+        entries = [number for number in entries if sets[number]]  # copies that count no more may be left
+        assert entries == expected.get(at, []), "a list differs from the window"
     for size in range(len(memory["index.free_segments"])):
         start = int(memory["index.free_segments"][size])
         while start >= 0:
@@ -79,6 +83,31 @@ def _check_index(engine: Engine, sets: dict[int, list[int]]) -> None:
     used.sort()
     assert all(a + n <= b for (a, n), (b, _) in pairwise(used)), "segments overlap"
     assert sum(n for _, n in used) == state.index.pool_end, "a segment is lost"
+
+
+def _check_records(engine: Engine, sets: dict[int, list[int]]) -> None:
+    """Where copies count once: each valid set has a record, whose newest set has its tokens."""
+    if not engine.settings.copies_once:
+        return
+    memory, mask = engine.memory, engine.memory["window.ring"].size - 1
+    copies: dict[int, list[int]] = {}
+    for number, tokens in sets.items():
+        record = int(memory["window.record"][number & mask])
+        assert record >= 0 or not tokens, "a set has no record"
+        if record >= 0:
+            copies.setdefault(record, []).append(number)
+    found = {}
+    for record, numbers in copies.items():
+        entry = memory["records.entries"][record]
+        assert (entry["number"], entry["copies"]) == (numbers[-1], len(numbers)), "the copies of a record are not counted"
+        assert [number for number in numbers if sets[number]] == numbers[-1:], "a copy has tokens that its record has"
+        found[memory["window.side"][numbers[-1] & mask], frozenset(sets[numbers[-1]])] = record
+    assert len(found) == len(copies), "a record is there twice"
+    assert sorted(memory["records.table"][memory["records.table"] > 0] - 1) == sorted(copies), (
+        "the table is not that of the records"
+    )
+    free = memory["records.free"][: engine.state.records.free_count].tolist()
+    assert sorted([*free, *copies]) == list(range(engine.state.records.count)), "a record is lost or given out twice"
 
 
 def _check_vocabulary(engine: Engine, sets: dict[int, list[int]]) -> None:
@@ -105,17 +134,22 @@ def _check_stock(engine: Engine, sets: dict[int, list[int]]) -> None:
     _check_orders(engine, everything, "stock", size)
     assert engine.floor is None or size >= engine.settings.k, "there is a floor, and fewer than k pairs"
     if engine.state.floor.completing:
-        covered = [pair for pair in everything if pair[2] >= engine.state.spare.first]
+        covered = [pair for pair in everything if pair[5] >= engine.state.spare.first]
         _check_orders(engine, covered, "spare", settle_spare(engine.memory.words))
 
 
 def _check_orders(engine: Engine, everything: list[Any], name: str, size: int) -> None:
     """A stock holds the pairs above its floor that fewer than k others dominate, in both orders, and they are aligned."""
     memory, k = engine.memory, engine.settings.k
-    found = [tuple(pair.tolist()) for pair in memory[f"{name}.pairs"][:size]]
+    found = [
+        (key, remainder, _identity(engine, newer), _identity(engine, older), group, overlap)
+        for key, remainder, newer, older, group, overlap in memory[f"{name}.pairs"][:size].tolist()
+    ]
     threshold = getattr(engine.state, name).threshold
     expected = _relevant([pair for pair in everything if pair[0] > threshold], k)
-    assert [(p[0], p[2], p[3], p[4], p[5]) for p in found] == expected, f"the {name} is not the minimal stock above its floor"
+    assert [(p[0], *p[2:]) for p in found] == [pair[:5] for pair in expected], (
+        f"the {name} is not the minimal stock above its floor"
+    )
     order = [(-key, -remainder, -group, newer, older) for key, remainder, newer, older, group, _ in found]
     assert order == sorted(order), "S is not in order"
     ranks = memory[f"{name}.ranks"][:size].tolist()
@@ -129,7 +163,7 @@ def _check_orders(engine: Engine, everything: list[Any], name: str, size: int) -
 
 
 def _all_pairs(engine: Engine, sets: dict[int, list[int]]) -> list[Any]:
-    """All pairs of the window in the order of S: key, newer, older, group, overlap."""
+    """All pairs of the window in the order of S: key, newer, older, group, overlap, and the set with which it ends."""
     settings, memory = engine.settings, engine.memory
     mask = memory["window.ring"].size - 1
     found = []
@@ -145,8 +179,18 @@ def _all_pairs(engine: Engine, sets: dict[int, list[int]]) -> list[Any]:
             if key > settings.threshold:
                 exact = Fraction(overlap**2, len(members[newer]) * len(members[older])) if settings.kind == COSINE else key
                 group = int(memory["window.ring"]["group"][older & mask])
-                found.append(((-exact, -group, newer, older), (key, newer, older, group, overlap)))
+                first, last = sorted((_identity(engine, newer), _identity(engine, older)))
+                found.append(((-exact, -group, last, first), (key, last, first, group, overlap, older)))
     return [pair for _, pair in sorted(found)]
+
+
+def _identity(engine: Engine, number: int) -> int:
+    """What comes first in the order of S: the arrival number of a set, or the identity of its record."""
+    if not engine.settings.copies_once:
+        return number
+    memory = engine.memory
+    record = memory["window.record"][number & (memory["window.ring"].size - 1)]
+    return int(memory["records.entries"]["identity"][record]) - engine.state.base
 
 
 def _key(engine: Engine, l: int, m: int, o: int) -> float:

@@ -29,6 +29,15 @@ class Contents:
     sides: np.ndarray
     offsets: np.ndarray
     tokens: Tokens
+    names: Names | None = None
+
+
+@dataclass(frozen=True)
+class Names:
+    """Where copies count once, of the record of each set: its identity, and when it was first seen."""
+
+    identities: np.ndarray
+    first_seen: np.ndarray
 
 
 def checked_sets(

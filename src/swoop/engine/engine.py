@@ -17,11 +17,12 @@ import numpy as np
 
 from swoop.engine.arrival import abort_arrival, advance, insert_sets, read_top, rebase, settle_stock
 from swoop.engine.candidates import SIZES_KNOWN
-from swoop.engine.contents import Contents, checked_sets
+from swoop.engine.contents import Contents, Names, checked_sets
 from swoop.engine.index import SIZES
 from swoop.engine.interning import Interning
-from swoop.engine.layout import CHANGE, DONE, REBASE, SHRINK, State
+from swoop.engine.layout import CHANGE, DONE, REBASE, SEEN, SHRINK, State
 from swoop.engine.memory import Memory, power_of_two
+from swoop.engine.records import fill_table
 from swoop.engine.settings import Settings, write_settings
 from swoop.engine.sorting import DIGITS
 from swoop.engine.tokens import INTEGER, Tokens
@@ -31,15 +32,20 @@ from swoop.errors import CapacityExceeded, InternalError, InvalidType
 
 COUNTERS = ("pre_candidates", "verified", "candidate_count")
 
-_BATCH = tuple(f"batch.{name}" for name in ("times", "sides", "offsets", "token_ids", "keys", "texts", "ends"))
+_BATCH = tuple(
+    f"batch.{name}" for name in ("times", "sides", "offsets", "token_ids", "keys", "texts", "ends", "identities", "first_seen")
+)
 
 # Arrays that grow together. Kernels look at the size of the last one of each, so the others are never smaller.
 _BY_SET = ("probe.list_size", "probe.list_order", "probe.list_from", "probe.list_newest")
 _BY_PENDING = ("stock.pending_ends", "stock.pending")
 _BY_SPARE_PENDING = ("spare.pending_ends", "spare.pending")
+_BY_CHANGES = ("feed.seen", "feed.changes")
 _BY_DRAFT = ("draft.pairs", "draft.ends", "draft.ranks", "draft.moved")
 _BY_SPARE = (*_BY_DRAFT, "spare.ends", "spare.ranks", "spare.pairs")
 _BY_STOCK = (*_BY_SPARE, "stock.ends", "stock.ranks", "stock.pairs")  # the spare stock will take the place of the other
+
+_BY_RECORD = ("records.entries", "records.free")
 
 _GROWN = {
     "window.ring": "ring grown",
@@ -122,6 +128,7 @@ class Engine:
         self.memory = Memory(algorithm.layout, thresholds.large)
         self.state = self.memory.state
         self._is_running = False  # a kernel, which may have stopped in the middle of an arrival
+        self._is_restoring = False  # a window that was shrunk already
         abort_arrival(self.memory.words)  # loaded now: if it is needed, there may be no memory for that
         self._single: _Single | None = None
         self._spare_tokens = self._spare_bytes = 0  # room for tokens that is known to be there
@@ -142,8 +149,10 @@ class Engine:
         try:
             while (code := kernel(self.memory.words, *arguments)) != DONE:
                 if code == SHRINK:
-                    self._taken["window shrunk"] += 1
-                    self.shrink()
+                    self._is_running = False
+                    if not self._is_restoring:
+                        self._taken["window shrunk"] += 1
+                        self.shrink()
                     return
                 if code == REBASE:
                     self._taken["new base"] += 1
@@ -169,7 +178,9 @@ class Engine:
         if path == "window.ring":
             self._move_window(2 * memory["window.ring"].size, memory["window.arena"].size)
         elif path == "window.arena":
-            self._move_window(memory["window.ring"].size, power_of_two(needed + needed // 4))
+            arena = memory["window.arena"].size
+            is_enough = self._tokens_of_copies() > needed // 4  # which are dropped when the window is moved
+            self._move_window(memory["window.ring"].size, arena if is_enough else power_of_two(needed + needed // 4))
         elif path == "index.pool":
             if needed > 2**31 - 1:
                 raise CapacityExceeded("the window holds more than 2**31 tokens; use a shorter window")
@@ -183,9 +194,18 @@ class Engine:
         elif path in ("stock.pairs", "spare.pairs"):
             memory.resize((*self.algorithm.with_stock, *_BY_STOCK), needed + needed // 2)
         elif path == "feed.changes":
-            memory.resize((path,), 2 * needed)
+            memory.resize(_BY_CHANGES if self.settings.copies_once else (path,), 2 * needed)
         elif self.algorithm.grow is not None:
             self.algorithm.grow(memory, path)
+
+    def _tokens_of_copies(self) -> int:
+        """How much of the arena is taken by copies that count no more."""
+        memory, state = self.memory, self.state
+        if not self.settings.copies_once or state.oldest == state.next:
+            return 0
+        ring = memory["window.ring"]
+        places = np.arange(state.oldest, state.next) & (ring.size - 1)
+        return int(state.window.arena_end - ring["start"][places[0]] - memory["window.size_and_hits"][places].sum())
 
     def _rebase(self) -> None:
         rebase(self.memory.words)
@@ -198,11 +218,16 @@ class Engine:
             "window.ring": ring,
             "window.size_and_hits": ring,
             "window.side": ring,
+            "window.record": ring if self.settings.copies_once else 0,
             "window.arena": arena,
             "probe.hit_sets": ring + 1,
         }
         new = {path: memory.new(path, size) for path, size in sizes.items()}
-        end = move_sets(memory.words, *(new[f"window.{name}"] for name in ("ring", "size_and_hits", "side", "arena")))
+        end = move_sets(memory.words, *(new[f"window.{name}"] for name in ("ring", "size_and_hits", "side", "record", "arena")))
+        if self.settings.copies_once:
+            memory.resize(_BY_RECORD, ring)
+            new["records.table"] = memory.new("records.table", 2 * ring)
+            fill_table(memory.words, new["records.table"])
         memory.install(new, {"window.arena_end": end})
 
     # arrivals
@@ -264,8 +289,13 @@ class Engine:
         batch.at = 0
         self.run(self.algorithm.insert)
 
-    def insert(self, times: np.ndarray, offsets: np.ndarray, tokens: Tokens, sides: np.ndarray) -> None:
-        """Let sets arrive. The n-th has the tokens ``offsets[n]`` to ``offsets[n + 1]``; ``sides`` is empty in a self join."""
+    def insert(
+        self, times: np.ndarray, offsets: np.ndarray, tokens: Tokens, sides: np.ndarray, names: Names | None = None
+    ) -> None:
+        """Let sets arrive. The n-th has the tokens ``offsets[n]`` to ``offsets[n + 1]``; ``sides`` is empty in a self join.
+
+        Records of sets that have arrived elsewhere keep their names.
+        """
         self.ready()
         times, offsets, tokens, sides = checked_sets(times, offsets, tokens, sides, self.settings.streams)
         self.state.batch.is_single = 0
@@ -278,6 +308,8 @@ class Engine:
             self.memory.install(
                 {"batch.times": times, "batch.sides": sides, "batch.offsets": offsets}, {"batch.at": at, "batch.first": first}
             )
+            if names is not None:
+                self.memory.install({"batch.identities": names.identities, "batch.first_seen": names.first_seen})
             self.run(self.algorithm.insert)
             if self.arrivals - start <= at:
                 raise InternalError(f"set {at} of {len(times)} did not arrive")
@@ -361,37 +393,57 @@ class Engine:
 
     def topk(self) -> np.ndarray:
         """The top-k as rows of ``layout.CHANGE``. O(k)."""
-        return self.stock(self.settings.k)
+        return self.stock(self.settings.k)[0]
 
-    def stock(self, most: int | None = None) -> np.ndarray:
-        """The first pairs of the stock, or all of them, as rows of ``layout.CHANGE``."""
+    def stock(self, most: int | None = None) -> tuple[np.ndarray, np.ndarray | None]:
+        """The first pairs of the stock, or all: rows of ``layout.CHANGE`` and, where copies count once, ``layout.SEEN``."""
         size = self.stock_size
         rows = np.zeros(size if most is None else min(size, most), CHANGE)
-        read_top(self.memory.words, rows)
-        return rows
+        seen = np.zeros(len(rows) if self.settings.copies_once else 0, SEEN)
+        read_top(self.memory.words, rows, seen)
+        return rows, seen if self.settings.copies_once else None
 
     @property
     def has_changes(self) -> bool:
         """Whether there are changes that were not forgotten yet."""
         return self.state.feed.end > 0
 
-    def changes(self) -> tuple[int, np.ndarray]:
-        """The changes that were not forgotten yet, as rows of ``layout.CHANGE``, and the number of the first, from 0 on."""
+    def changes(self) -> tuple[int, np.ndarray, np.ndarray | None]:
+        """The changes that were not forgotten yet: the number of the first, from 0 on, and rows as of the stock."""
         self.ready()
-        return self.state.feed.taken, self.memory["feed.changes"][: self.state.feed.end].copy()
+        feed, memory = self.state.feed, self.memory
+        seen = memory["feed.seen"][: feed.end].copy() if self.settings.copies_once else None
+        return feed.taken, memory["feed.changes"][: feed.end].copy(), seen
 
     def forget_changes(self, stop: int) -> None:
         """Forget all changes; ``stop`` is the number of the next one."""
         if stop == self.state.feed.taken:
             return
         is_large = self.memory["feed.changes"].size > self._thresholds.most_feed
-        smaller = {"feed.changes": self.memory.new("feed.changes", self._thresholds.feed)} if is_large else {}
+        paths = _BY_CHANGES if self.settings.copies_once else _BY_CHANGES[1:]
+        smaller = {path: self.memory.new(path, self._thresholds.feed) for path in paths} if is_large else {}
         self.memory.install(smaller, {"feed.end": 0, "feed.taken": stop})
 
     def tokens_of(self, arrival: int) -> Tokens:
         """The tokens of a valid set."""
         self.ready()
         return self.interning.tokens(self.token_ids_of(arrival - self.state.base))
+
+    def identities(self) -> np.ndarray:
+        """The identities of the valid records, where copies count once."""
+        self.ready()
+        numbers = np.arange(self.state.oldest, self.state.next)
+        return np.unique(self._names(numbers, numbers & (self.memory["window.ring"].size - 1))[0].identities)
+
+    def newest_of(self, arrival: int) -> int | None:
+        """The newest set of the record with an identity, or the set with an arrival number; None if it is not valid."""
+        if self.settings.copies_once:
+            self.ready()
+            numbers = np.arange(self.state.oldest, self.state.next)
+            names, newest = self._names(numbers, numbers & (self.memory["window.ring"].size - 1))
+            found = np.flatnonzero(names.identities == arrival)
+            return self.state.base + int(newest[found[0]]) if len(found) else None
+        return arrival if self.oldest <= arrival < self.arrivals else None
 
     def token_ids_of(self, number: int) -> np.ndarray:
         """The ids of the tokens of a valid set."""
@@ -406,16 +458,29 @@ class Engine:
         memory, ring = self.memory, self.memory["window.ring"]
         numbers = np.arange(self.state.oldest, self.state.next)
         places = numbers & (ring.size - 1)
+        names, newest = None, numbers
+        if self.settings.copies_once:
+            names, newest = self._names(numbers, places)
         offsets = np.zeros(len(numbers) + 1, np.int64)
-        np.cumsum(memory["window.size_and_hits"][places], out=offsets[1:])
-        flat = [self.token_ids_of(number) for number in numbers.tolist()]
+        np.cumsum(memory["window.size_and_hits"][newest & (ring.size - 1)], out=offsets[1:])
+        flat = [self.token_ids_of(number) for number in newest.tolist()]
         return Contents(
             self.oldest,
             ring["time"][places],
             memory["window.side"][places] if self.settings.streams == 2 else np.empty(0, np.int8),
             offsets,
             self.interning.tokens(np.concatenate(flat)) if flat else Tokens(),
+            names,
         )
+
+    def _names(self, numbers: np.ndarray, places: np.ndarray) -> tuple[Names, np.ndarray]:
+        """Of the records of some sets: what they are called, and the number of the newest set of each, which has the tokens."""
+        memory = self.memory
+        record = memory["window.record"][places]
+        entries, is_known = memory["records.entries"][np.maximum(record, 0)], record >= 0
+        identities = np.where(is_known, entries["identity"], self.state.base + numbers)
+        first_seen = np.where(is_known, entries["first_seen"], memory["window.ring"]["time"][places])
+        return Names(identities, first_seen), np.where(is_known, entries["number"], numbers)
 
     def restore(self, contents: Contents, now: int) -> None:
         """Begin anew with a given window. What an engine says is a function of it, so letting its sets arrive is enough.
@@ -424,13 +489,16 @@ class Engine:
         """
         fresh = Engine(replace(self.settings, tracking=False), contents.first, self.algorithm)
         fresh._taken.update(self._taken)
-        fresh.insert(contents.times, contents.offsets, contents.tokens, contents.sides)
+        fresh._is_restoring = True
+        fresh.insert(contents.times, contents.offsets, contents.tokens, contents.sides, contents.names)
+        fresh._is_restoring = False
         fresh.state.now = now
         if self.settings.tracking:
             fresh.settle()  # pending pairs may be in the top-k, and the feed has told of them
             feed = self.state.feed
             fresh.memory.install(
-                {"feed.changes": self.memory["feed.changes"]}, {"tracking": 1, "feed.end": feed.end, "feed.taken": feed.taken}
+                {path: self.memory[path] for path in _BY_CHANGES},
+                {"tracking": 1, "feed.end": feed.end, "feed.taken": feed.taken},
             )
         fresh.settings = self.settings
         fresh.counters = self.counters
@@ -465,7 +533,10 @@ def _make_first_room(memory: Memory, settings: Settings, algorithm: Algorithm) -
     memory.resize(("stock.crops", "spare.crops"), SIZES_KNOWN**2)
     memory.resize((*algorithm.with_stock, *_BY_STOCK), thresholds.stock)
     if settings.tracking:
-        memory.resize(("feed.changes",), thresholds.feed)
+        memory.resize(_BY_CHANGES if settings.copies_once else _BY_CHANGES[1:], thresholds.feed)
+    if settings.copies_once:
+        memory.resize(("window.record", *_BY_RECORD), thresholds.sets)
+        memory.resize(("records.table",), 2 * thresholds.sets)
 
 
 def make_engine(name: str, settings: Settings) -> Engine:

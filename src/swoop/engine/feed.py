@@ -10,10 +10,11 @@ from __future__ import annotations
 
 from typing import Any
 
-from swoop.engine.compile import int64, jit
+from swoop.engine.compile import int64, jit, noinline
 from swoop.engine.layout import State, Stock
+from swoop.engine.records import record_of
 from swoop.engine.stock import ending_before, precedes
-from swoop.engine.window import ring_slot
+from swoop.engine.window import HIT, ring_slot
 
 ENTER, OUTRANKED, EXPIRED = range(3)
 
@@ -23,18 +24,40 @@ def describe(state: State, pair: Any, row: Any) -> None:
     """Write what the caller is told about a pair."""
     window = state.window
     row.key = pair.key
-    row.newer = state.base + pair.newer
-    row.older = state.base + pair.older
     row.overlap = pair.overlap
-    row.start = window.ring[ring_slot(window, pair.newer)].time
-    row.end = window.ring[ring_slot(window, pair.older)].time + state.duration
     row.newer_side = window.side[ring_slot(window, pair.newer)]
+    if state.records.are_kept:
+        newer, older = record_of(state, int64(pair.newer)), record_of(state, int64(pair.older))
+        row.newer = newer.identity
+        row.older = older.identity
+        row.start = newer.first_seen
+        row.end = window.ring[ring_slot(window, min(newer.number, older.number))].time + state.duration
+    else:
+        row.newer = state.base + pair.newer
+        row.older = state.base + pair.older
+        row.start = window.ring[ring_slot(window, pair.newer)].time
+        row.end = window.ring[ring_slot(window, pair.older)].time + state.duration
+
+
+@jit
+def describe_copies(state: State, pair: Any, row: Any) -> None:
+    """Write what else the caller is told where copies count once."""
+    window = state.window
+    newer, older = record_of(state, int64(pair.newer)), record_of(state, int64(pair.older))
+    row.newer_copies = newer.copies
+    row.newer_first_seen = newer.first_seen
+    row.newer_last_seen = window.ring[ring_slot(window, newer.number)].time
+    row.older_copies = older.copies
+    row.older_first_seen = older.first_seen
+    row.older_last_seen = window.ring[ring_slot(window, older.number)].time
 
 
 @jit
 def note(state: State, time: int, kind: int, pair: Any) -> None:
     feed = state.feed
     row = feed.changes[feed.end]
+    if state.records.are_kept:
+        describe_copies(state, pair, feed.seen[feed.end])
     feed.end += 1
     row.time = time
     row.kind = kind
@@ -47,7 +70,7 @@ def changes_top(state: State, stock: Stock, count: int) -> bool:
     if stock.size < state.k:
         return True
     for q in range(stock.pending_size, stock.pending_size + count):
-        if precedes(stock.pending[q], stock.pairs[state.k - 1]):
+        if precedes(state, stock.pending[q], stock.pairs[state.k - 1]):
             return True
     return False
 
@@ -55,6 +78,9 @@ def changes_top(state: State, stock: Stock, count: int) -> bool:
 @jit
 def note_arrival(state: State, stock: Stock, size: int) -> None:
     """Compare the top-k of the stock with that of its draft, which holds the pairs of the set that is arriving."""
+    if state.records.former >= 0:
+        note_renewal(state, stock, size)
+        return
     draft = state.draft
     rank = min(state.k, stock.size) - 1
     while rank >= 0 and draft.moved[rank] >= state.k:
@@ -63,6 +89,47 @@ def note_arrival(state: State, stock: Stock, size: int) -> None:
     for rank in range(min(state.k, size)):
         if draft.pairs[rank].newer == state.next:
             note(state, state.now, ENTER, draft.pairs[rank])
+
+
+@jit
+def partner_of_next(state: State, pair: Any) -> int:
+    """Where the partner of the arriving set is in the ring; -1 if the pair is not one of its record."""
+    record = state.window.record[ring_slot(state.window, state.next)]
+    for number, other in ((int64(pair.newer), int64(pair.older)), (int64(pair.older), int64(pair.newer))):
+        if state.window.record[ring_slot(state.window, number)] == record:
+            return ring_slot(state.window, int64(record_of(state, other).number))
+    return -1
+
+
+@noinline
+def note_renewal(state: State, stock: Stock, size: int) -> None:
+    """The same if the arriving set renews a record: its pairs in the top-k were stale, and are there anew.
+
+    Partners in the top-k of the draft are marked as if they were hit; where there was a pair with them before, it has stayed.
+    """
+    draft, window = state.draft, state.window
+    for rank in range(min(state.k, size)):
+        pair = draft.pairs[rank]
+        if pair.newer == state.next or pair.older == state.next:
+            window.size_and_hits[partner_of_next(state, pair)] += HIT
+    rank = min(state.k, stock.size) - 1
+    while rank >= 0:
+        if draft.moved[rank] >= state.k:
+            note(state, state.now, OUTRANKED, stock.pairs[rank])
+        elif draft.moved[rank] < 0:
+            at = partner_of_next(state, stock.pairs[rank])
+            if window.size_and_hits[at] >= HIT:
+                window.size_and_hits[at] -= HIT
+            else:
+                note(state, state.now, OUTRANKED, stock.pairs[rank])
+        rank -= 1
+    for rank in range(min(state.k, size)):
+        pair = draft.pairs[rank]
+        if pair.newer == state.next or pair.older == state.next:
+            at = partner_of_next(state, pair)
+            if window.size_and_hits[at] >= HIT:
+                window.size_and_hits[at] -= HIT
+                note(state, state.now, ENTER, pair)
 
 
 @jit

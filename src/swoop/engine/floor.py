@@ -23,11 +23,13 @@ from typing import NamedTuple
 
 import numpy as np
 
-from swoop.engine.candidates import forget, mark_tokens, overlap_with_marked, relevant_sizes, unmark_tokens, visit_list
+from swoop.engine.candidates import forget, relevant_sizes, visit_list
 from swoop.engine.compile import forbid_inlining, int64, jit, noinline, prefetch
 from swoop.engine.index import list_of
 from swoop.engine.layout import DONE, SPARE_FULL, SPARE_PENDING_FULL, Index, State, Stock, Window
+from swoop.engine.marks import mark_tokens, overlap_with_marked, unmark_tokens
 from swoop.engine.rank import key, min_overlap, remainder, upper_bound
+from swoop.engine.records import is_newer
 from swoop.engine.sorting import sort
 from swoop.engine.stock import at_least, copy_pair, ending_before, settle, write_pair
 from swoop.engine.window import ring_slot, take_hits
@@ -240,6 +242,8 @@ def find_newer(state: State, covered: Covered, bound: Bound, hit_count: int, vis
     for t in range(hit_count):
         number = int64(probe.hit_sets[t])
         overlap, size = take_hits(window, number)
+        if size == 0:
+            continue  # a copy that counts no more
         if visited < covered.size:
             most = min(overlap + covered.size - visited, size)
             if key(state, covered.size, size, most) <= below:
@@ -256,7 +260,10 @@ def find_newer(state: State, covered: Covered, bound: Bound, hit_count: int, vis
             continue
         if value == bound.key and (rest < bound.remainder or (rest == bound.remainder and not bound.ties)):
             continue
-        write_pair(spare.pending[pending + count], value, rest, number, covered.number, covered.group, overlap)
+        newer, older = number, covered.number
+        if is_newer(state, older, newer):
+            newer, older = older, newer
+        write_pair(spare.pending[pending + count], value, rest, newer, older, covered.group, overlap)
         count += 1
     return count
 

@@ -46,6 +46,25 @@ CHANGE = np.dtype(
 )
 """A row of the change feed, with arrival numbers counted from the beginning of the stream."""
 
+SEEN = np.dtype(
+    [
+        ("newer_copies", "i8"),
+        ("newer_first_seen", "i8"),
+        ("newer_last_seen", "i8"),
+        ("older_copies", "i8"),
+        ("older_first_seen", "i8"),
+        ("older_last_seen", "i8"),
+    ]
+)
+"""What else a row tells where copies count once: how many sets of each record are valid, when it was first and last seen."""
+
+RECORD = np.dtype(
+    [("identity", "i8"), ("first_seen", "i8"), ("hash", "i8"), ("number", "i4"), ("copies", "i4")],
+    align=True,
+)
+"""Equal sets. ``identity``: arrival number of the first one, counted from the beginning of the stream. ``number``: that of the
+newest one. ``copies``: how many are valid."""
+
 CROP = np.dtype([("version", "i8"), ("group", "i8")])
 """Of the lists at one position of sets of one size: up to which group they are cropped, by which version of the stock."""
 
@@ -104,9 +123,24 @@ class Window(ctypes.Structure):
 
     arena_end: int
     ring: Annotated[Any, RING]
-    size_and_hits: Int64s
+    size_and_hits: Int64s  # 0 for a copy that counts no more, because its record was renewed
     side: Int8s
+    record: Int32s  # of each set, where copies count once; -1: it has no tokens
     arena: Int32s
+
+
+@structure
+class Records(ctypes.Structure):
+    """The records, where copies count once."""
+
+    are_kept: int  # whether they do
+    count: int  # records allotted
+    free_count: int
+    former: int  # the set before the arriving one of the same record; -1: there is none
+    is_renewed: int  # whether the record of the arriving set is older than the set
+    entries: Annotated[Any, RECORD]
+    free: Int32s
+    table: Int32s  # records plus one, by their hashes
 
 
 @structure
@@ -189,6 +223,7 @@ class Feed(ctypes.Structure):
     taken: int  # changes that were taken from the feed so far
     entering: int  # rank from which on pairs enter the top-k in place of expired ones; -1: none do
     changes: Annotated[Any, CHANGE]
+    seen: Annotated[Any, SEEN]  # of the same changes, where copies count once
 
 
 @structure
@@ -206,6 +241,8 @@ class Batch(ctypes.Structure):
     keys: Int64s
     texts: Bytes
     ends: Int64s
+    identities: Int64s  # of the records of the sets, and when those were first seen, if it is known
+    first_seen: Int64s
 
 
 @structure
@@ -231,6 +268,7 @@ class State(ctypes.Structure):
     limits: Limits
     vocabulary: Vocabulary
     window: Window
+    records: Records
     index: Index
     sort_room: SortRoom
     probe: Probe

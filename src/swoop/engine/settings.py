@@ -22,6 +22,7 @@ class Settings:
     streams: int = 1
     tracking: bool = False
     floor: bool = True
+    copies_once: bool = False
     thresholds: Thresholds = field(default_factory=current)
 
 
@@ -36,6 +37,8 @@ def write_settings(state: State, settings: Settings, first: int) -> None:
     state.streams = settings.streams
     state.tracking = settings.tracking
     state.base = first
+    state.records.are_kept = settings.copies_once
+    state.records.former = -1
     state.feed.entering = -1
     state.floor.outlook = outlook
     state.floor.early = outlook // thresholds.early

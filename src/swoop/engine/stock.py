@@ -17,13 +17,14 @@ from typing import Any
 
 from swoop.engine.compile import int64, jit, noinline, select
 from swoop.engine.layout import State, Stock
+from swoop.engine.records import is_stale, record_of
 from swoop.engine.sorting import sort
 
 _LOW = (1 << 32) - 1
 
 
 @jit
-def precedes(a: Any, b: Any) -> bool:
+def precedes(state: State, a: Any, b: Any) -> bool:
     """Whether pair a comes before pair b in S."""
     if a.key != b.key:
         return a.key > b.key
@@ -31,9 +32,19 @@ def precedes(a: Any, b: Any) -> bool:
         return a.remainder > b.remainder
     if a.group != b.group:
         return a.group > b.group
+    if state.records.are_kept:
+        return precedes_by_identity(state, a, b)
     if a.newer != b.newer:
         return a.newer < b.newer
     return a.older < b.older
+
+
+@noinline
+def precedes_by_identity(state: State, a: Any, b: Any) -> bool:
+    newer, other = record_of(state, int64(a.newer)).identity, record_of(state, int64(b.newer)).identity
+    if newer != other:
+        return bool(newer < other)
+    return bool(record_of(state, int64(a.older)).identity < record_of(state, int64(b.older)).identity)
 
 
 @jit
@@ -80,7 +91,7 @@ def copy_pair(target: Any, source: Any) -> None:
 
 
 @jit
-def sort_pairs(pairs: Any, count: int) -> None:
+def sort_pairs(state: State, pairs: Any, count: int) -> None:
     """Sort pairs in the order of S. The place behind them is used in between."""
     one = pairs[count]
     gap = 1
@@ -88,11 +99,11 @@ def sort_pairs(pairs: Any, count: int) -> None:
         gap = 3 * gap + 1
     while gap > 0:
         for a in range(gap, count):
-            if not precedes(pairs[a], pairs[a - gap]):
+            if not precedes(state, pairs[a], pairs[a - gap]):
                 continue
             copy_pair(one, pairs[a])
             b = a
-            while b >= gap and precedes(one, pairs[b - gap]):
+            while b >= gap and precedes(state, one, pairs[b - gap]):
                 copy_pair(pairs[b], pairs[b - gap])
                 b -= gap
             copy_pair(pairs[b], one)
@@ -100,33 +111,33 @@ def sort_pairs(pairs: Any, count: int) -> None:
 
 
 @jit
-def drop_ended(stock: Stock, oldest: int) -> None:
-    """Drop the pending pairs that end before group ``oldest``."""
+def drop_ended(state: State, stock: Stock) -> None:
+    """Drop the pending pairs that have ended, and those that are stale."""
     kept = 0
     for q in range(stock.pending_size):
         copy_pair(stock.pending[kept], stock.pending[q])
-        kept += 1 if stock.pending[q].group >= oldest else 0
+        kept += 1 if stock.pending[q].group >= state.oldest and not is_stale(state, stock.pending[q]) else 0
     stock.pending_size = kept
 
 
 @jit
 def draft_s(state: State, stock: Stock) -> int:
-    """Merge S with the pending pairs, without those that have ended. Returns the size of the draft.
+    """Merge S with the pending pairs, without those that have ended or are stale. Returns the size of the draft.
 
     ``moved`` tells where the pairs of S have come to, and ``pending_ends`` becomes the pending part of E, as yet unsorted.
     """
     draft, oldest = state.draft, state.oldest
-    drop_ended(stock, oldest)
+    drop_ended(state, stock)
     size, pending = stock.size, stock.pending_size
-    sort_pairs(stock.pending, pending)
+    sort_pairs(state, stock.pending, pending)
     at = 0
     q = 0
     for rank in range(size):
         pair = stock.pairs[rank]
-        if pair.group < oldest:
+        if pair.group < oldest or is_stale(state, pair):
             draft.moved[rank] = -1
             continue
-        while q < pending and precedes(stock.pending[q], pair):
+        while q < pending and precedes(state, stock.pending[q], pair):
             copy_pair(draft.pairs[at], stock.pending[q])
             stock.pending_ends[q] = (int64(stock.pending[q].group) << 32) | (_LOW - at)
             q += 1
@@ -154,6 +165,9 @@ def draft_e(state: State, stock: Stock) -> None:
     while e < size or q < pending:
         if e < size:
             rank = int64(draft.moved[stock.ranks[e]])
+            if rank < 0:  # it was stale
+                e += 1
+                continue
             end = int64(stock.ends[e])
             code = (end << 32) | (_LOW - rank)
             while q < pending and stock.pending_ends[q] < code:

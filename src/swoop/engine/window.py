@@ -92,17 +92,6 @@ def commit_arrival(state: State) -> None:
 
 
 @jit
-def expire_sets(state: State, now: int) -> None:
-    """Valid is what came after ``now - duration``."""
-    window = state.window
-    state.now = now
-    if state.duration == 0:
-        return
-    while state.oldest < state.next and window.ring[ring_slot(window, state.oldest)].time <= now - state.duration:
-        state.oldest += 1
-
-
-@jit
 def is_oversized(state: State) -> bool:
     """Whether the window has shrunk so much that smaller arrays are due."""
     window, limits = state.window, state.limits
@@ -114,7 +103,7 @@ def is_oversized(state: State) -> bool:
 
 
 @kernel
-def move_sets(memory: Any, ring: Any, size_and_hits: Any, side: Any, arena: Any) -> int:
+def move_sets(memory: Any, ring: Any, size_and_hits: Any, side: Any, record: Any, arena: Any) -> int:
     """Copy the valid sets to a ring and an arena of other sizes. Returns where their tokens end."""
     state = state_of(memory)
     window = state.window
@@ -131,6 +120,8 @@ def move_sets(memory: Any, ring: Any, size_and_hits: Any, side: Any, arena: Any)
         size = window.size_and_hits[source]
         size_and_hits[target] = size
         side[target] = window.side[source]
+        if record.size > 0:
+            record[target] = window.record[source]
         at = old.start & (window.arena.size - 1)
         for p in range(size):
             arena[end + p] = window.arena[at + p]

@@ -26,6 +26,7 @@ def make_engine(spec: JoinSpec) -> Any:
         threshold=-np.inf if least is None else similarity.largest_key_below(least),
         streams=2 if spec.two_streams else 1,
         tracking=spec.track_changes,
+        copies_once=spec.copies == "once",
     )
     factory = _ENGINE if spec.algorithm in ("swoop", "swoop-minimal") else _BASELINES
     module, function = factory.split(":")

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import heapq
-from collections.abc import Callable, Iterable
+from collections.abc import Callable, Iterable, Iterator
 from typing import Any
 
 import numpy as np
@@ -21,20 +21,40 @@ SIDES: tuple[Stream, ...] = ("left", "right")
 class Rows:
     """Rows of the engine with the ids that go with them."""
 
-    def __init__(self, rows: np.ndarray, newer: list[Id], older: list[Id]) -> None:
+    def __init__(self, rows: np.ndarray, newer: list[Id], older: list[Id], seen: np.ndarray | None = None) -> None:
         self.rows = rows
         self.newer = newer
         self.older = older
+        self.seen = seen  # where copies count once
 
     @classmethod
-    def of(cls, rows: np.ndarray, ids: Ids) -> Rows:
-        return cls(rows, [ids.get(a) for a in rows["newer"].tolist()], [ids.get(a) for a in rows["older"].tolist()])
+    def of(cls, rows: np.ndarray, seen: np.ndarray | None, ids: Ids) -> Rows:
+        return cls(rows, [ids.get(a) for a in rows["newer"].tolist()], [ids.get(a) for a in rows["older"].tolist()], seen)
+
+    @classmethod
+    def joined(cls, parts: list[Rows]) -> Rows:
+        """Several parts as one."""
+        from swoop.engine.layout import CHANGE
+
+        if not parts:
+            return cls(np.zeros(0, CHANGE), [], [])
+        return cls(
+            np.concatenate([part.rows for part in parts]),
+            [name for part in parts for name in part.newer],
+            [name for part in parts for name in part.older],
+            None if parts[0].seen is None else np.concatenate([part.seen for part in parts if part.seen is not None]),
+        )
 
     def __len__(self) -> int:
         return len(self.rows)
 
     def pair_maker(self, clock: Clock, similarity: Similarity, two_streams: bool) -> Callable[[int], Pair]:
         unbounded = clock.window.duration == 0
+
+        def copies(index: int) -> Iterator[Any]:
+            if self.seen is not None:
+                for name, value in zip(self.seen.dtype.names or (), self.seen[index].tolist(), strict=True):
+                    yield value if name.endswith("copies") else clock.result_time(value)
 
         def make(index: int) -> Pair:
             row = self.rows[index]
@@ -47,6 +67,7 @@ class Rows:
                 None if unbounded else clock.result_time(int(row["end"])),
                 SIDES[row["newer_side"]] if two_streams else None,
                 (int(row["newer"]), int(row["older"])),
+                *copies(index),
             )
 
         return make
@@ -65,6 +86,18 @@ class Rows:
             "overlap": pa.array(self.rows["overlap"]),
             "start": time_column(self.rows["start"], clock),
             "end": ends,
+            **self._copies(clock),
+        }
+
+    def _copies(self, clock: Clock) -> dict[str, Any]:
+        import pyarrow as pa
+
+        if self.seen is None:
+            return {}
+        columns = {name: np.ascontiguousarray(self.seen[name]) for name in self.seen.dtype.names or ()}
+        return {
+            name: pa.array(column) if name.endswith("copies") else time_column(column, clock)
+            for name, column in columns.items()
         }
 
 
@@ -88,8 +121,7 @@ def id_column(ids: list[Id]) -> Any:
     return pa.array(ids, pa.int64() if not kinds else None)
 
 
-def make_topk(rows: np.ndarray, ids: Ids, clock: Clock, similarity: Similarity, two_streams: bool) -> TopK:
-    found = Rows.of(rows, ids)
+def make_topk(found: Rows, clock: Clock, similarity: Similarity, two_streams: bool) -> TopK:
     return TopK(len(found), found.pair_maker(clock, similarity, two_streams), lambda: found.columns(clock, similarity))
 
 
@@ -136,14 +168,14 @@ class Feed:
         """Take the changes from the engine. Interrupted at any line, it can be done again."""
         if not engine.has_changes:
             return
-        first, rows = engine.changes()
+        first, rows, seen = engine.changes()
         if len(rows) == 0:  # it was interrupted at its end
             return
         taken = self._parts[-1][0] if self._parts else self._taken
         stop = first + len(rows)
         if taken < stop:
             part = rows[taken - first :]
-            self._parts.append((stop, Rows.of(part, ids), self._moves(part)))
+            self._parts.append((stop, Rows.of(part, None if seen is None else seen[taken - first :], ids), self._moves(part)))
         for pair, is_in in self._parts[-1][2].items():
             if is_in:
                 self._top.add(pair)
@@ -167,11 +199,7 @@ class Feed:
 
     def waiting(self) -> Rows:
         """All changes that nobody has asked for."""
-        from swoop.engine.layout import CHANGE
-
-        parts = [rows for _, rows, _ in self._parts]
-        rows = np.concatenate([part.rows for part in parts]) if parts else np.zeros(0, CHANGE)
-        return Rows(rows, [name for part in parts for name in part.newer], [name for part in parts for name in part.older])
+        return Rows.joined([rows for _, rows, _ in self._parts])
 
     def changes(self, clock: Clock, similarity: Similarity, two_streams: bool) -> Changes:
         found = self.waiting()

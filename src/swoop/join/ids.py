@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
+
+import numpy as np
 
 from swoop.errors import InvalidType
 from swoop.join.payloads import ListPayloads
@@ -25,6 +27,7 @@ class Ids:
 
     def __init__(self) -> None:
         self._given: ListPayloads | None = None
+        self._kept: dict[int, Id] = {}  # of records that are valid, while their first sets are not
 
     def add(self, arrivals: int, oldest: int, ids: Sequence[Id | None] | None, count: int) -> None:
         """Take the ids of the next ``count`` sets after so many arrivals; ``oldest`` is the oldest in the window."""
@@ -41,15 +44,36 @@ class Ids:
         if self._given is not None:
             self._given.cut(arrivals)
 
-    def forget(self, oldest: int) -> None:
-        """Ids of sets before ``oldest`` are no longer needed."""
-        if self._given is not None:
-            self._given.forget(oldest)
+    def forget(self, oldest: int, identities: Callable[[], np.ndarray] | None) -> None:
+        """Ids of sets before ``oldest`` are no longer needed, but for those that name valid records, if there are any.
+
+        To ask for these takes its time, so it is done when there is as much to forget as was kept.
+        """
+        if self._given is None:
+            return
+        if identities is not None:
+            old = self._given.to_forget(oldest)
+            if len(old) <= len(self._kept):
+                return
+            named = identities()
+            found = ((identity, self.get(identity)) for identity in named[named < old.stop].tolist())
+            self._kept = {identity: name for identity, name in found if name is not identity}
+        self._given.forget(oldest)
 
     def get(self, arrival: int) -> Id:
         """How results call a set: by its arrival number, if no id was given."""
         given: Id | None = None if self._given is None else self._given.get(arrival)
+        if given is None:
+            given = self._kept.get(arrival)
         return arrival if given is None else given
+
+    def kept(self, identities: list[int]) -> list[Id | None]:
+        """What was given for the first sets of records."""
+        return [None if (name := self.get(identity)) is identity else name for identity in identities]
+
+    def keep(self, identities: list[int], ids: list[Id | None]) -> None:
+        """Begin with ids of records whose first sets are not there."""
+        self._kept = {identity: name for identity, name in zip(identities, ids, strict=True) if name is not None}
 
     def given(self, first: int, stop: int) -> list[Id | None]:
         """What was given for some arrivals, None where nothing was."""

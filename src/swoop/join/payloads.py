@@ -37,6 +37,17 @@ class _Payloads(Generic[Rows]):
         """How many rows there are."""
         return sum(len(rows) for _, rows in self._segments)
 
+    def to_forget(self, oldest: int) -> range:
+        """Of which sets rows would be forgotten, if those before ``oldest`` have left the window."""
+        if not self._segments:
+            return range(0)
+        stop = self.first
+        for first, _ in self._segments:
+            if first > oldest:
+                break
+            stop = first
+        return range(self.first, stop)
+
     def forget(self, oldest: int) -> None:
         """Sets before ``oldest`` have left the window. The last segment stays."""
         while len(self._segments) > 1 and self._segments[1][0] <= oldest:

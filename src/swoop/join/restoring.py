@@ -11,8 +11,8 @@ from typing import TYPE_CHECKING, Any, get_args
 import numpy as np
 import pyarrow as pa
 
-from swoop.engine.contents import MAX_COUNT, Contents, check_window
-from swoop.engine.layout import CHANGE
+from swoop.engine.contents import MAX_COUNT, Contents, Names, check_window
+from swoop.engine.layout import CHANGE, SEEN
 from swoop.engine.rank import MAX_SET_SIZE
 from swoop.engine.tokens import Texts, Tokens
 from swoop.join.feed import KINDS, Rows
@@ -37,17 +37,36 @@ def restore(join: TopKJoin, settings: dict[str, Any], window: pa.Table, changes:
     ids = _read_ids(window, "id")
     offsets, tokens = _read_sets(window)
     sides = _read_numbers(window, "side") if join.two_streams else np.empty(0, np.int8)
-    contents = Contents(first, _read_numbers(window, "time"), sides, offsets, tokens)
+    times = _read_numbers(window, "time")
+    contents = Contents(first, times, sides, offsets, tokens, _read_names(join, window, times, first))
     check_window(first, contents.times, settings["index_time"], join.window.duration)
     _restore_clock(join, settings, contents)
     if any(name is not None for name in ids):
         join._ids.add(first, first, ids, size)
+    if contents.names is not None:
+        join._ids.keep(contents.names.identities.tolist(), _read_ids(window, "record_id"))
     engine.restore(contents, settings["index_time"])
+    if contents.names is not None:
+        demand(bool(np.isin(contents.names.identities, engine.identities()).all()), "records are not called as they should be")
     engine.counters = _counters(settings["counters"], engine.counters)
     demand(join.track_changes or not changes.num_rows, "there are changes, but they are not to be tracked")
     if join.track_changes:
         top = engine.topk()
         join._feed.restore(_read_changes(join, changes, top) if changes.num_rows else None, top)
+
+
+def _read_names(join: TopKJoin, window: pa.Table, times: np.ndarray, first: int) -> Names | None:
+    """The names of records. A record that was first seen in the window is called after its first set."""
+    if join.copies == "each":
+        return None
+    names = Names(_read_numbers(window, "identity"), _read_numbers(window, "first_seen"))
+    arrivals = np.arange(first, first + len(times))
+    demand(bool(((names.identities >= 0) & (names.identities <= arrivals)).all()), "an identity is not that of an earlier set")
+    known = names.identities >= first
+    expected = np.where(known, times[np.where(known, names.identities - first, 0)], names.first_seen)
+    is_right = (names.first_seen == expected) & (names.first_seen <= times) & (names.first_seen > -LATEST)
+    demand(bool(is_right.all()), "a record was not first seen when its first set arrived")
+    return names
 
 
 def _restore_clock(join: TopKJoin, settings: dict[str, Any], contents: Contents) -> None:
@@ -145,7 +164,16 @@ def _read_changes(join: TopKJoin, changes: pa.Table, top: np.ndarray) -> Rows:
     newer, older = _read_ids(changes, "newer_id"), _read_ids(changes, "older_id")
     demand(None not in newer and None not in older, "a set of a change has no id")
     _check_changes(rows, top, join.k)
-    return Rows(rows, newer, older)
+    return Rows(rows, newer, older, _read_seen(changes) if join.copies == "once" else None)
+
+
+def _read_seen(changes: pa.Table) -> np.ndarray:
+    seen = np.zeros(changes.num_rows, SEEN)
+    for field in SEEN.names or ():
+        column = seen[field] = _read_numbers(changes, field)
+        least, most = (0, MAX_COUNT) if field.endswith("copies") else (-LATEST + 1, LATEST - 1)
+        demand(bool(((column >= least) & (column <= most)).all()), f"{field} of a change is not from {least} to {most}")
+    return seen
 
 
 def _check_changes(rows: np.ndarray, top: np.ndarray, k: int) -> None:

@@ -100,7 +100,7 @@ def _changes(engine: Any) -> np.ndarray:
     """The changes since the last call."""
     if not engine.has_changes:
         return np.empty(0, CHANGE)
-    first, rows = engine.changes()
+    first, rows, _ = engine.changes()
     engine.forget_changes(first + len(rows))
     return rows  # type: ignore[no-any-return]
 

@@ -18,7 +18,7 @@ from typing import TYPE_CHECKING, Any, BinaryIO, TypeVar, get_args
 import numpy as np
 import pyarrow as pa
 
-from swoop.engine.layout import CHANGE
+from swoop.engine.layout import CHANGE, SEEN
 from swoop.errors import InvalidFile
 from swoop.join.ipc import from_stream, to_stream
 from swoop.join.restoring import demand, id_columns, restore
@@ -32,7 +32,7 @@ if TYPE_CHECKING:
 Join = TypeVar("Join", bound="TopKJoin")
 
 FORMAT = "swoop join"
-VERSION = 1
+VERSION = 2
 _SETTINGS, _WINDOW, _CHANGES = "settings.json", "window.arrow", "changes.arrow"
 
 _TYPES: dict[str, tuple[type, ...]] = {
@@ -50,7 +50,10 @@ _TYPES: dict[str, tuple[type, ...]] = {
     "index_time": (int,),
     "first": (int,),
     "counters": (dict,),
+    "copies": (str,),
 }
+_LATER = {"copies": (2, "each")}
+"""Keys that came with a later version, and what they were before."""
 
 
 def _id_types(name: str) -> dict[str, pa.DataType]:
@@ -65,11 +68,14 @@ _WINDOW_TYPES = {
     "strings": pa.large_list(pa.large_binary()),
     "bytes": pa.large_list(pa.large_binary()),
 }
+_RECORD_TYPES = {"identity": pa.int64(), "first_seen": pa.int64(), **_id_types("record_id")}
 _CHANGES_TYPES = {
     **{name: pa.from_numpy_dtype(CHANGE[name]) for name in CHANGE.names or ()},
     **_id_types("newer_id"),
     **_id_types("older_id"),
 }
+_SEEN_TYPES = {name: pa.from_numpy_dtype(SEEN[name]) for name in SEEN.names or ()}
+"""What is added where copies count once."""
 
 LARGEST_SETTINGS = 1 << 20  # bytes
 MAX_RATIO = 1032  # how much smaller deflate can make something: repetitive windows come near
@@ -120,6 +126,7 @@ def _settings(join: TopKJoin) -> dict[str, Any]:
         "min_similarity": join.min_similarity,
         "track_changes": join.track_changes,
         "algorithm": join.algorithm,
+        "copies": join.copies,
         "time_kind": clock.kind,
         "now": clock.now,
         "index_time": engine.now,
@@ -137,6 +144,13 @@ def _window_table(join: TopKJoin) -> pa.Table:
         "side": pa.array(contents.sides if join.two_streams else np.zeros(size, np.int8)),
         **_id_columns("id", join._ids.given(contents.first, contents.first + size)),
     }
+    if contents.names is not None:
+        identities = contents.names.identities
+        columns |= {
+            "identity": pa.array(identities),
+            "first_seen": pa.array(contents.names.first_seen),
+            **_id_columns("record_id", join._ids.kept(identities.tolist())),
+        }
     for kind, name in enumerate(("integers", "strings", "bytes")):
         part = tokens.part(kind)
         values = pa.array(part, pa.int64()) if kind == 0 else pa.array(part.to_list(), pa.large_binary())
@@ -150,13 +164,15 @@ def _window_table(join: TopKJoin) -> pa.Table:
 
 def _changes_table(join: TopKJoin) -> pa.Table:
     pending = join._feed.waiting()
-    return pa.table(
-        {
-            **{name: pa.array(np.ascontiguousarray(pending.rows[name])) for name in CHANGE.names or ()},
-            **_id_columns("newer_id", list(pending.newer)),
-            **_id_columns("older_id", list(pending.older)),
-        }
-    )
+    columns = {
+        **{name: pa.array(np.ascontiguousarray(pending.rows[name])) for name in CHANGE.names or ()},
+        **_id_columns("newer_id", list(pending.newer)),
+        **_id_columns("older_id", list(pending.older)),
+    }
+    if join.copies == "once":
+        seen = np.zeros(0, SEEN) if pending.seen is None else pending.seen
+        columns |= {name: pa.array(np.ascontiguousarray(seen[name])) for name in SEEN.names or ()}
+    return pa.table(columns)
 
 
 def _id_columns(name: str, ids: list[Id | None]) -> dict[str, pa.Array]:
@@ -175,8 +191,9 @@ def load(cls: type[Join], path: str | os.PathLike[str], similarity: Similarity |
         with zipfile.ZipFile(path) as archive:
             settings = json.loads(_read(archive, _SETTINGS))
             _check_settings(settings, path)
-            window = from_stream(_read(archive, _WINDOW), _WINDOW_TYPES)
-            changes = from_stream(_read(archive, _CHANGES), _CHANGES_TYPES)
+            once = settings["copies"] == "once"
+            window = from_stream(_read(archive, _WINDOW), _WINDOW_TYPES | (_RECORD_TYPES if once else {}))
+            changes = from_stream(_read(archive, _CHANGES), _CHANGES_TYPES | (_SEEN_TYPES if once else {}))
         join = _make(cls, settings, similarity)
         restore(join, settings, window, changes)
     except (InvalidFile, FileNotFoundError, PermissionError, IsADirectoryError, MemoryError):
@@ -211,12 +228,16 @@ def _check_settings(settings: Any, path: str | os.PathLike[str]) -> None:
             f"{os.fspath(path)!r} was saved in format version {version} by a newer release; "
             f"this one reads versions up to {VERSION}. Upgrade with: pip install --upgrade swoop-join"
         )
+    for name, (since, before) in _LATER.items():
+        if type(version) is int and version < since:
+            demand(name not in settings, f"{_SETTINGS} of version {version} has {name}")
+            settings[name] = before
     for name, types in _TYPES.items():
         demand(name in settings, f"{_SETTINGS} does not have {name}")
         value = settings[name]
         wanted = " or ".join("null" if one is type(None) else one.__name__ for one in types)
         demand(type(value) in types, f"{name} in {_SETTINGS} is {value!r:.60}, but should be {wanted}")
-    demand(version == VERSION, f"there is no format version {version}")
+    demand(1 <= settings["version"] <= VERSION, f"there is no format version {version}")
 
 
 def _make(cls: type[Join], settings: dict[str, Any], similarity: Similarity | None) -> Join:
@@ -239,6 +260,7 @@ def _make(cls: type[Join], settings: dict[str, Any], similarity: Similarity | No
         min_similarity=settings["min_similarity"],
         track_changes=settings["track_changes"],
         algorithm=settings["algorithm"],
+        copies=settings["copies"],
     )
 
 

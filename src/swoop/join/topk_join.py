@@ -12,12 +12,12 @@ import numpy as np
 
 from swoop.errors import InvalidArgument, InvalidData, InvalidType, NotInWindow
 from swoop.join.algorithms import make_engine
-from swoop.join.feed import Feed, make_skyband, make_topk
+from swoop.join.feed import Feed, Rows, make_skyband, make_topk
 from swoop.join.ids import Ids, read_id
 from swoop.join.sets import flatten, read_set, single_kind
 from swoop.results import Changes, Explanation, Id, Pair, SkybandStep, Stream, TopK
 from swoop.similarity import Similarity
-from swoop.spec import JoinSpec
+from swoop.spec import Copies, JoinSpec
 from swoop.text.blocks import Block
 from swoop.text.functions import TokenFunction
 from swoop.times import Clock, Time, TimeKind, WindowSpec
@@ -90,6 +90,10 @@ class TopKJoin:
         ``"swoop"``. The others are for comparisons and give the same results: ``"swoop-minimal"`` with the paper's minimal
         stock, without a floor; the paper's baselines ``"base"``, ``"scase"`` and ``"static"``; and its ablations
         ``"swoop-noindex"``, ``"swoop-noincrement"`` and ``"swoop-noopt"``. Only the first two have a change feed.
+    copies
+        ``"each"``: every set counts, so that four equal ones are six pairs. ``"once"``: a set that equals one of the window (of
+        its side, in a two-stream join) renews it instead of standing beside it. Pairs are then of different *records*; a record
+        has the id of its first set and stays until its newest copy leaves the window.
 
     Notes
     -----
@@ -119,6 +123,7 @@ class TopKJoin:
         min_similarity: float | None = None,
         track_changes: bool = False,
         algorithm: str = "swoop",
+        copies: Copies = "each",
     ) -> None:
         self._spec = JoinSpec(
             k,
@@ -128,6 +133,7 @@ class TopKJoin:
             min_similarity=min_similarity,
             track_changes=track_changes,
             algorithm=algorithm,
+            copies=copies,
         )
         self._clock = Clock(self.window)
         self._ids = Ids()
@@ -175,6 +181,11 @@ class TopKJoin:
     def algorithm(self) -> str:
         """What the engine runs."""
         return self._spec.algorithm
+
+    @property
+    def copies(self) -> Copies:
+        """Whether each copy of a set counts, or all of them once."""
+        return self._spec.copies
 
     def __reduce__(self) -> Any:
         raise InvalidType("a join cannot be copied or pickled; use save and load")
@@ -251,7 +262,7 @@ class TopKJoin:
             self._clock.moved(kind, engine.now)
         if self.track_changes:
             self._feed.take(engine, self._ids)
-        self._ids.forget(engine.oldest)
+        self._ids.forget(engine.oldest, engine.identities if self.copies == "once" else None)
         self._begun = None
 
     def _side(self, stream: Any) -> int:
@@ -370,7 +381,8 @@ class TopKJoin:
         """The most similar pairs now, at most k, in the total order. O(k), after what has arrived since is put in order."""
         with self._lock:
             self._finish()
-            return make_topk(self._engine.topk(), self._ids, self._clock, self.similarity, self.two_streams)
+            found = Rows.of(*self._engine.stock(self.k), self._ids)
+            return make_topk(found, self._clock, self.similarity, self.two_streams)
 
     def changes(self) -> Changes:
         """Every change of the top-k since the last call, with its exact time; changes between arrivals included."""
@@ -399,7 +411,7 @@ class TopKJoin:
         """
         with self._lock:
             self._finish()
-            stock, floor = self._engine.stock(), self._engine.floor
+            (stock, _), floor = self._engine.stock(), self._engine.floor
             shown = self.similarity.shown
             pairs = zip(stock["end"].tolist(), map(shown, stock["key"].tolist()), strict=True)
             return make_skyband(pairs, None if floor is None else shown(floor), self._engine.now, self.k, self._clock)
@@ -410,10 +422,11 @@ class TopKJoin:
             raise InvalidType(f"explain takes a pair from topk() or changes(), not {pair!r:.80}")
         with self._lock:
             self._finish()
-            for arrival, name in zip(pair.arrivals, (pair.newer, pair.older), strict=True):
-                if not self._engine.oldest <= arrival < self._engine.arrivals:
+            arrivals = [self._engine.newest_of(arrival) for arrival in pair.arrivals]
+            for arrival, name in zip(arrivals, (pair.newer, pair.older), strict=True):
+                if arrival is None:
                     raise NotInWindow(f"set {name!r} is no longer in the window, so its tokens are gone")
-            newer, older = (frozenset(self._engine.tokens_of(arrival).to_list()) for arrival in pair.arrivals)
+            newer, older = (frozenset(self._engine.tokens_of(arrival).to_list()) for arrival in arrivals)
         return Explanation(pair, newer & older, newer - older, older - newer)
 
     @property

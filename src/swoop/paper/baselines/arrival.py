@@ -10,19 +10,18 @@ from swoop.engine.arrival import PENDING_SHARE, enter_set, entered_set
 from swoop.engine.candidates import (
     find_candidates,
     first_relevant_arrival,
-    mark_tokens,
-    overlap_with_marked,
     scan_lists,
-    unmark_tokens,
     visit_list,
 )
 from swoop.engine.compile import int64, jit, kernel, noinline
 from swoop.engine.index import list_of
 from swoop.engine.layout import DONE, PENDING_FULL, STOCK_FULL, Arrival, Stock, is_ready, next_arrival
+from swoop.engine.marks import mark_tokens, overlap_with_marked, unmark_tokens
 from swoop.engine.rank import ANY_SIZE, above, key, remainder
+from swoop.engine.records import expire_sets
 from swoop.engine.sorting import sort
 from swoop.engine.stock import adopt_draft, copy_pair, draft_s, ending_before, settle, write_pair
-from swoop.engine.window import commit_arrival, expire_sets, ring_slot
+from swoop.engine.window import commit_arrival, ring_slot
 from swoop.paper.baselines.layout import BASE, NOINCREMENT, NOOPT, SCASE, BaselineState, baseline_of
 
 _LOW = (1 << 32) - 1

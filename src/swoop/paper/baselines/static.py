@@ -10,15 +10,16 @@ from __future__ import annotations
 from typing import Any
 
 from swoop.engine.arrival import room_for_set
-from swoop.engine.candidates import mark_tokens, overlap_with_marked, unmark_tokens
 from swoop.engine.compile import int64, jit, kernel, noinline
 from swoop.engine.index import list_of
 from swoop.engine.layout import DONE, STOCK_FULL, Arrival, is_ready, next_arrival
+from swoop.engine.marks import mark_tokens, overlap_with_marked, unmark_tokens
 from swoop.engine.rank import key, remainder, upper_bound
+from swoop.engine.records import expire_sets
 from swoop.engine.sorting import sort
 from swoop.engine.stock import copy_pair, precedes, write_pair
 from swoop.engine.vocabulary import mix
-from swoop.engine.window import commit_arrival, expire_sets, ring_slot, start_in_arena, write_set
+from swoop.engine.window import commit_arrival, ring_slot, start_in_arena, write_set
 from swoop.paper.baselines.layout import EVENTS_FULL, MET_FULL, BaselineState, Events, baseline_of
 from swoop.similarity import JACCARD
 
@@ -189,12 +190,12 @@ def rank_pair(state: BaselineState, size: int, other_size: int, overlap: int, ne
     write_pair(pair, value, rest, newer, older, window.ring[ring_slot(window, older)].group, overlap)
     rank = stock.size
     if rank == state.k:
-        if not precedes(pair, stock.pairs[rank - 1]):
+        if not precedes(state, pair, stock.pairs[rank - 1]):
             return
         rank -= 1
     else:
         stock.size += 1
-    while rank > 0 and precedes(pair, stock.pairs[rank - 1]):
+    while rank > 0 and precedes(state, pair, stock.pairs[rank - 1]):
         copy_pair(stock.pairs[rank], stock.pairs[rank - 1])
         rank -= 1
     copy_pair(stock.pairs[rank], pair)
