@@ -381,8 +381,8 @@ class TopKJoin:
         """The most similar pairs now, at most k, in the total order. O(k), after what has arrived since is put in order."""
         with self._lock:
             self._finish()
-            found = Rows.of(*self._engine.stock(self.k), self._ids)
-            return make_topk(found, self._clock, self.similarity, self.two_streams)
+            rows, seen = self._engine.stock(self.k)
+            return make_topk(Rows.of(rows, seen, self._ids), self._clock, self.similarity, self.two_streams)
 
     def changes(self) -> Changes:
         """Every change of the top-k since the last call, with its exact time; changes between arrivals included."""
