@@ -38,7 +38,7 @@ from swoop.engine.layout import (
     next_arrival,
     state_of,
 )
-from swoop.engine.records import enter_record, expire_sets, leave_record, rebase_records
+from swoop.engine.records import enter_record, expire_sets, foresee_record, hash_of, leave_record, rebase_records
 from swoop.engine.stock import adopt_draft, draft_e, draft_s, drop_ended, rebase_pairs, settle, strike_out
 from swoop.engine.window import (
     commit_arrival,
@@ -142,6 +142,7 @@ def enter_set(state: State, arrival: Arrival) -> int:
     if code != DONE:
         return code
     other_side = state.streams - 1 - arrival.side
+    digest = foresee_record(state, arrival) if state.records.are_kept else 0
     signature = int64(0)
     start = start_in_arena(window, size)
     arena_start = start & (window.arena.size - 1)
@@ -171,7 +172,8 @@ def enter_set(state: State, arrival: Arrival) -> int:
             window.arena[front + p - back] = window.arena[p]
     write_set(state, arrival, signature, start, kept)
     if state.records.are_kept:
-        enter_record(state, entered_set(state))
+        entered = entered_set(state)
+        enter_record(state, entered, digest if kept == size else hash_of(state, entered))
     return DONE
 
 

@@ -103,10 +103,11 @@ def _check_records(engine: Engine, sets: dict[int, list[int]]) -> None:
         assert [number for number in numbers if sets[number]] == numbers[-1:], "a copy has tokens that its record has"
         found[memory["window.side"][numbers[-1] & mask], frozenset(sets[numbers[-1]])] = record
     assert len(found) == len(copies), "a record is there twice"
-    assert sorted(memory["records.table"][memory["records.table"] > 0] - 1) == sorted(copies), (
-        "the table is not that of the records"
-    )
-    free = memory["records.free"][: engine.state.records.free_count].tolist()
+    table = memory["records.table"]
+    assert sorted((table[table != 0] & (1 << 32) - 1) - 1) == sorted(copies), "the table is not that of the records"
+    records = engine.state.records
+    places = np.arange(records.free_first, records.free_first + records.free_count)
+    free = memory["records.free"][places & (memory["records.free"].size - 1)].tolist()
     assert sorted([*free, *copies]) == list(range(engine.state.records.count)), "a record is lost or given out twice"
 
 

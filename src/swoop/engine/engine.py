@@ -45,8 +45,6 @@ _BY_DRAFT = ("draft.pairs", "draft.ends", "draft.ranks", "draft.moved")
 _BY_SPARE = (*_BY_DRAFT, "spare.ends", "spare.ranks", "spare.pairs")
 _BY_STOCK = (*_BY_SPARE, "stock.ends", "stock.ranks", "stock.pairs")  # the spare stock will take the place of the other
 
-_BY_RECORD = ("records.entries", "records.free")
-
 _GROWN = {
     "window.ring": "ring grown",
     "window.arena": "arena grown",
@@ -225,10 +223,14 @@ class Engine:
         new = {path: memory.new(path, size) for path, size in sizes.items()}
         end = move_sets(memory.words, *(new[f"window.{name}"] for name in ("ring", "size_and_hits", "side", "record", "arena")))
         if self.settings.copies_once:
-            memory.resize(_BY_RECORD, ring)
+            memory.resize(("records.entries",), ring)
+            new["records.free"] = memory.new("records.free", ring)
+            free, records = memory["records.free"], self.state.records
+            places = np.arange(records.free_first, records.free_first + records.free_count) & (free.size - 1)
+            new["records.free"][: records.free_count] = free[places]
             new["records.table"] = memory.new("records.table", 2 * ring)
             fill_table(memory.words, new["records.table"])
-        memory.install(new, {"window.arena_end": end})
+        memory.install(new, {"window.arena_end": end, "records.free_first": 0})
 
     # arrivals
 
@@ -535,7 +537,7 @@ def _make_first_room(memory: Memory, settings: Settings, algorithm: Algorithm) -
     if settings.tracking:
         memory.resize(_BY_CHANGES if settings.copies_once else _BY_CHANGES[1:], thresholds.feed)
     if settings.copies_once:
-        memory.resize(("window.record", *_BY_RECORD), thresholds.sets)
+        memory.resize(("window.record", "records.entries", "records.free"), thresholds.sets)
         memory.resize(("records.table",), 2 * thresholds.sets)
 
 

@@ -11,7 +11,7 @@ from __future__ import annotations
 
 from typing import Any
 
-from swoop.engine.compile import int64, jit
+from swoop.engine.compile import int64, jit, noinline
 from swoop.engine.layout import Index, State
 
 SMALLEST_SEGMENT = 8
@@ -98,18 +98,31 @@ def undo_append(index: Index, at: int) -> None:
         slot.newest = index.pool[int64(slot.rest) + slot.size - 1] if slot.capacity > 0 else slot.rest
 
 
+@noinline
+def drop_copies(state: State, index: Index, slot: Any) -> None:
+    """Drop the sets of a segment that are copies which count no more, or have expired."""
+    window, kept = state.window, int64(slot.rest)
+    for p in range(slot.rest, int64(slot.rest) + slot.size - 1):
+        number = index.pool[p]
+        index.pool[kept] = number
+        kept += 1 if number >= state.oldest and window.size_and_hits[number & (window.ring.size - 1)] > 0 else 0
+    slot.size = kept - slot.rest + 1
+
+
 @jit
 def make_room(state: State, index: Index, slot: Any) -> bool:
     """The segment is full: drop the expired head, and move to a segment of another size if that pays."""
     capacity, start = int64(slot.capacity), int64(slot.rest)
-    expired, end = 0, capacity
+    if state.records.are_kept:
+        drop_copies(state, index, slot)
+    expired, end = 0, int64(slot.size) - 1
     while expired < end:
         middle = (expired + end) >> 1
         if index.pool[start + middle] < state.oldest:
             expired = middle + 1
         else:
             end = middle
-    valid = capacity - expired
+    valid = int64(slot.size) - 1 - expired
     wanted = capacity
     if valid > capacity // 2:
         wanted = 2 * capacity

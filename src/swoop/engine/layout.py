@@ -135,12 +135,13 @@ class Records(ctypes.Structure):
 
     are_kept: int  # whether they do
     count: int  # records allotted
+    free_first: int  # where the free ones begin: who was freed first is taken first, so that memory is used in order
     free_count: int
     former: int  # the set before the arriving one of the same record; -1: there is none
     is_renewed: int  # whether the record of the arriving set is older than the set
     entries: Annotated[Any, RECORD]
     free: Int32s
-    table: Int32s  # records plus one, by their hashes
+    table: Int64s  # records plus one, by their hashes, of which they have half
 
 
 @structure

@@ -17,11 +17,14 @@ from __future__ import annotations
 
 from typing import Any
 
-from swoop.engine.compile import int64, jit, kernel, noinline
+from swoop.engine.compile import int64, jit, kernel, noinline, prefetch
 from swoop.engine.index import append_to_list, list_of
 from swoop.engine.layout import Arrival, Records, State, Stock, Window, state_of
 from swoop.engine.marks import mark_tokens, overlap_with_marked, unmark_tokens
 from swoop.engine.window import ring_slot
+
+_LOW = (1 << 32) - 1
+AHEAD = 4  # how many sets ahead of their expiry memory is asked for
 
 
 @jit
@@ -84,8 +87,15 @@ def hash_of(state: State, arrival: Arrival) -> int:
 
 
 @jit
-def home_of(records: Records, digest: int) -> int:
-    return int64((digest ^ (digest >> 32)) & (records.table.size - 1))
+def entry_of(digest: int, number: int) -> int:
+    """What is in the table: half of a hash, and behind it the number of the record plus one."""
+    return (digest & ~_LOW) | (number + 1)
+
+
+@jit
+def home_of(entry: int, places: int) -> int:
+    """The place where to look for it first."""
+    return ((entry >> 32) ^ (entry >> 48)) & (places - 1)
 
 
 @jit
@@ -103,15 +113,15 @@ def find_record(state: State, arrival: Arrival, digest: int) -> int:
     """Where the record of the arriving set is in the table, or could be."""
     records, window = state.records, state.window
     mask = records.table.size - 1
-    place = home_of(records, digest)
+    place = home_of(digest, records.table.size)
     is_marked = False
-    while records.table[place] > 0:
-        record = records.entries[records.table[place] - 1]
-        if record.hash == digest:
+    while records.table[place] != 0:
+        if records.table[place] >> 32 == digest >> 32:
+            record = records.entries[(records.table[place] & _LOW) - 1]
             if not is_marked:
                 mark_tokens(state.probe.membership, arrival.tokens, arrival.first, arrival.size)
                 is_marked = True
-            if is_equal(state, window, arrival, int64(record.number)):
+            if record.hash == digest and is_equal(state, window, arrival, int64(record.number)):
                 break
         place = (place + 1) & mask
     if is_marked:
@@ -122,19 +132,20 @@ def find_record(state: State, arrival: Arrival, digest: int) -> int:
 @jit
 def remove_record(records: Records, number: int) -> None:
     """Remove a record from the table, and close the gap."""
-    mask = records.table.size - 1
-    gap = home_of(records, records.entries[number].hash)
-    while records.table[gap] != number + 1:
-        gap = (gap + 1) & mask
-    place = (gap + 1) & mask
-    while records.table[place] > 0:
-        home = home_of(records, records.entries[records.table[place] - 1].hash)
-        if ((place - home) & mask) >= ((place - gap) & mask):
+    size = records.table.size
+    entry = entry_of(records.entries[number].hash, number)
+    gap = home_of(entry, size)
+    while records.table[gap] != entry:
+        gap = (gap + 1) & (size - 1)
+    place = (gap + 1) & (size - 1)
+    while records.table[place] != 0:
+        home = home_of(records.table[place], size)
+        if ((place - home) & (size - 1)) >= ((place - gap) & (size - 1)):
             records.table[gap] = records.table[place]
             gap = place
-        place = (place + 1) & mask
+        place = (place + 1) & (size - 1)
     records.table[gap] = 0
-    records.free[records.free_count] = number
+    records.free[(records.free_first + records.free_count) & (records.free.size - 1)] = number
     records.free_count += 1
 
 
@@ -147,18 +158,26 @@ def fill_table(memory: Any, table: Any) -> None:
         record = int64(window.record[ring_slot(window, number)])
         if record < 0 or records.entries[record].number != number:
             continue
-        digest = records.entries[record].hash
-        place = (digest ^ (digest >> 32)) & (table.size - 1)
-        while table[place] > 0:
+        entry = entry_of(records.entries[record].hash, record)
+        place = home_of(entry, table.size)
+        while table[place] != 0:
             place = (place + 1) & (table.size - 1)
-        table[place] = record + 1
+        table[place] = entry
 
 
 # arrivals and expiry
 
 
 @noinline
-def enter_record(state: State, arrival: Arrival) -> None:
+def foresee_record(state: State, arrival: Arrival) -> int:
+    """Ask for the memory where the record of a set will be looked for, whose hash is returned, if it repeats no token."""
+    digest = hash_of(state, arrival)
+    prefetch(state.records.table, home_of(digest, state.records.table.size))
+    return digest
+
+
+@noinline
+def enter_record(state: State, arrival: Arrival, digest: int) -> None:
     """The arriving set, which has entered the window and its lists, renews its record, or is a new one."""
     records, window = state.records, state.window
     at = ring_slot(window, state.next)
@@ -166,12 +185,11 @@ def enter_record(state: State, arrival: Arrival) -> None:
     if arrival.size == 0:
         window.record[at] = -1
         return
-    digest = hash_of(state, arrival)
     place = find_record(state, arrival, digest)
-    number = int64(records.table[place]) - 1
+    number = (records.table[place] & _LOW) - 1
     if number < 0:
         number = new_record(state, arrival, digest)
-        records.table[place] = number + 1
+        records.table[place] = entry_of(digest, number)
     else:
         record = records.entries[number]
         records.former, records.is_renewed = int64(record.number), 1
@@ -186,8 +204,9 @@ def enter_record(state: State, arrival: Arrival) -> None:
 def new_record(state: State, arrival: Arrival, digest: int) -> int:
     records, batch = state.records, state.batch
     if records.free_count > 0:
+        number = int64(records.free[records.free_first])
+        records.free_first = (records.free_first + 1) & (records.free.size - 1)
         records.free_count -= 1
-        number = int64(records.free[records.free_count])
     else:
         number = records.count
         records.count += 1
@@ -254,8 +273,10 @@ def expire_sets(state: State, now: int) -> None:
 @noinline
 def expire_copy(state: State) -> None:
     """The oldest valid set counts no more; with its last set, a record is gone."""
-    records = state.records
-    number = int64(state.window.record[ring_slot(state.window, state.oldest)])
+    records, window = state.records, state.window
+    number = int64(window.record[ring_slot(window, state.oldest)])
+    ahead = max(window.record[ring_slot(window, state.oldest + AHEAD)], 0)
+    prefetch(records.table, home_of(records.entries[ahead].hash, records.table.size))
     if number < 0:
         return
     record = records.entries[number]
