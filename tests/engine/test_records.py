@@ -1,0 +1,86 @@
+"""Records: equal sets where copies count once. Against brute force they are in tests/test_exactness.py and tests/test_trials.py."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import pytest
+
+import swoop
+from swoop import oracle
+from swoop.errors import InvalidArgument, NotInWindow
+from swoop.oracle import Record
+
+
+def test_a_copy_renews_its_record() -> None:
+    join = swoop.TopKJoin(k=5, window=10, copies="once")
+    for time, (name, text) in enumerate(
+        [("a", "win a phone"), ("b", "win a car"), ("c", "phone win a"), ("d", "a win phone a")]
+    ):
+        join.insert(text.split(), time, name)
+    (pair,) = join.topk()
+    assert (pair.newer, pair.older, pair.start, pair.end) == ("b", "a", 1, 11)
+    assert (pair.newer_copies, pair.newer_first_seen, pair.newer_last_seen) == (1, 1, 1)
+    assert (pair.older_copies, pair.older_first_seen, pair.older_last_seen) == (3, 0, 3)
+    assert join.explain(pair).shared == {"win", "a"}
+    assert join.topk().to_arrow()["older_copies"].to_pylist() == [3]
+    assert join.stats.window_size == 4
+
+
+def test_a_record_outlives_its_first_set() -> None:
+    """Its id does, and its place in the order; copies that have left are not counted."""
+    join = swoop.TopKJoin(k=5, window=10, copies="once", track_changes=True)
+    for time in range(0, 5000, 5):
+        join.insert(["x", "y"], time, f"wave {time}")
+        join.insert(["x", time], time, f"other {time}")
+    pair = join.topk()[0]
+    assert (pair.older, pair.older_copies, pair.older_first_seen) == ("wave 0", 2, 0)
+    assert {change.pair.older for change in list(join.changes())[-4:]} >= {"wave 0"}
+    join.advance(6000)
+    with pytest.raises(NotInWindow, match="'wave 0' is no longer in the window"):
+        join.explain(pair)
+    join.insert(["x", "y"], 6000, "again")
+    join.insert(["y"], 6000, "last")
+    assert join.topk()[0].older == "again"
+
+
+def test_sides_have_their_own_records() -> None:
+    join = swoop.TopKJoin(k=5, window=10, two_streams=True, copies="once")
+    for time, side in enumerate(["left", "right", "left", "right", "right"]):
+        join.insert(["a"], time, stream=side)  # type: ignore[arg-type]
+    (pair,) = join.topk()
+    assert (pair.right, pair.newer_copies, pair.left, pair.older_copies) == (1, 3, 0, 2)
+
+
+def test_a_wave_in_one_tick_and_in_many() -> None:
+    """A thousand copies among others are one record, whose lists do not grow with them."""
+    for step in (0, 1):
+        join = swoop.TopKJoin(k=3, window=500, copies="once")
+        records = []
+        for number in range(1000):
+            tokens = ["wave", "of", "spam"] if number % 10 else ["wave", f"other {number}"]
+            records.append(Record(tokens, step * number))
+            join.insert(tokens, step * number)
+        assert list(join.topk()) == oracle.topk(records, 3, 500, copies="once")
+        join._check()
+
+
+def test_saved_names(tmp_path: Path) -> None:
+    join = swoop.TopKJoin(k=2, window=4, copies="once")
+    for time in range(20):
+        join.insert(["a", "b"], time, f"set {time}")
+        join.insert(["a", str(time)], time)
+    join.save(tmp_path / "join")
+    loaded = swoop.TopKJoin.load(tmp_path / "join")
+    assert loaded.copies == "once"
+    assert loaded.topk() == join.topk()
+    assert loaded.topk()[0].older == "set 0"
+    loaded.insert(["a", "b"], 20)
+    assert loaded.topk()[0].older == "set 0"
+
+
+def test_wrong_ways() -> None:
+    with pytest.raises(InvalidArgument, match="copies must be 'each' .* or 'once' .* not 'twice'"):
+        swoop.TopKJoin(copies="twice")  # type: ignore[arg-type]
+    with pytest.raises(InvalidArgument, match="algorithm 'base' has no copies='once'; leave out copies, or use 'swoop'"):
+        swoop.TopKJoin(copies="once", algorithm="base")
