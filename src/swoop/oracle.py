@@ -106,7 +106,7 @@ def _distinct(tokens: Iterable[Token]) -> frozenset[tuple[type, Token]]:
 
 def topk(
     records: Sequence[Record],
-    k: int,
+    k: int | None,
     window: Any,
     similarity: str | Similarity = "jaccard",
     *,
@@ -114,7 +114,7 @@ def topk(
     two_streams: bool = False,
     min_similarity: float | None = None,
 ) -> list[Pair]:
-    """The k most similar pairs at a time, by default the time of the last record.
+    """The k most similar pairs at a time, by default the time of the last record. ``k`` None: all pairs.
 
     >>> topk([Record("abc", 1), Record("abd", 2), Record("xyz", 3)], k=2, window=10)
     [Pair(similarity=0.5, newer=1, older=0, overlap=2, start=2, end=11)]
@@ -155,7 +155,7 @@ def stock(
 
 def changes(
     records: Sequence[Record],
-    k: int,
+    k: int | None,
     window: Any,
     similarity: str | Similarity = "jaccard",
     *,
@@ -186,7 +186,7 @@ def changes(
     return feed
 
 
-def _valid(candidates: list[_Candidate], k: int, arrivals: int, at: int) -> list[_Candidate]:
+def _valid(candidates: list[_Candidate], k: int | None, arrivals: int, at: int) -> list[_Candidate]:
     """The top-k at a time, after the given number of arrivals."""
     return [c for c in candidates if c.pair.arrivals is not None and c.pair.arrivals[0] < arrivals and at < c.end][:k]
 

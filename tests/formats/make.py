@@ -33,6 +33,7 @@ JOINS: dict[str, dict[str, Any]] = {
     "share": {"k": 3, "window": 7, "similarity": {"user": "share"}, "algorithm": "swoop-minimal", "track_changes": True},
     "base": {"k": 3, "window": 9, "two_streams": True, "algorithm": "base"},
     "new": {"k": 3, "window": "1 hour", "track_changes": True},
+    "all": {"k": None, "window": 9, "min_similarity": 0.25, "track_changes": True},
 }
 
 

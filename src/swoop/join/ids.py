@@ -51,6 +51,10 @@ class Ids:
         given: Id | None = None if self._given is None else self._given.get(arrival)
         return arrival if given is None else given
 
+    def get_all(self, arrivals: list[int]) -> list[Id]:
+        """The same of many."""
+        return list(arrivals) if self._given is None else [self.get(arrival) for arrival in arrivals]
+
     def given(self, first: int, stop: int) -> list[Id | None]:
         """What was given for some arrivals, None where nothing was."""
         return [None] * (stop - first) if self._given is None else self._given.between(first, stop)

@@ -19,7 +19,7 @@ import numpy as np
 import pyarrow as pa
 
 from swoop.engine.layout import CHANGE
-from swoop.errors import InvalidFile
+from swoop.errors import CapacityExceeded, InvalidFile
 from swoop.join.ipc import from_stream, to_stream
 from swoop.join.restoring import demand, id_columns, restore
 from swoop.results import Id
@@ -32,12 +32,12 @@ if TYPE_CHECKING:
 Join = TypeVar("Join", bound="TopKJoin")
 
 FORMAT = "swoop join"
-VERSION = 1
+VERSION = 2
 _SETTINGS, _WINDOW, _CHANGES = "settings.json", "window.arrow", "changes.arrow"
 
 _TYPES: dict[str, tuple[type, ...]] = {
     "version": (int,),
-    "k": (int,),
+    "k": (int, type(None)),
     "window": (dict,),
     "similarity": (str,),
     "user_defined": (bool,),
@@ -45,6 +45,7 @@ _TYPES: dict[str, tuple[type, ...]] = {
     "min_similarity": (float, int, type(None)),
     "track_changes": (bool,),
     "algorithm": (str,),
+    "max_pairs": (int, type(None)),  # since version 2
     "time_kind": (str, type(None)),
     "now": (int, type(None)),
     "index_time": (int,),
@@ -120,6 +121,7 @@ def _settings(join: TopKJoin) -> dict[str, Any]:
         "min_similarity": join.min_similarity,
         "track_changes": join.track_changes,
         "algorithm": join.algorithm,
+        "max_pairs": join.max_pairs,
         "time_kind": clock.kind,
         "now": clock.now,
         "index_time": engine.now,
@@ -178,7 +180,10 @@ def load(cls: type[Join], path: str | os.PathLike[str], similarity: Similarity |
             window = from_stream(_read(archive, _WINDOW), _WINDOW_TYPES)
             changes = from_stream(_read(archive, _CHANGES), _CHANGES_TYPES)
         join = _make(cls, settings, similarity)
-        restore(join, settings, window, changes)
+        try:
+            restore(join, settings, window, changes)
+        except CapacityExceeded as error:
+            raise ValueError(str(error)) from error
     except (InvalidFile, FileNotFoundError, PermissionError, IsADirectoryError, MemoryError):
         raise
     except Exception as error:  # whatever is wrong with the bytes, it is the file's fault
@@ -211,12 +216,14 @@ def _check_settings(settings: Any, path: str | os.PathLike[str]) -> None:
             f"{os.fspath(path)!r} was saved in format version {version} by a newer release; "
             f"this one reads versions up to {VERSION}. Upgrade with: pip install --upgrade swoop-join"
         )
+    if version == 1:
+        settings["max_pairs"] = None
     for name, types in _TYPES.items():
         demand(name in settings, f"{_SETTINGS} does not have {name}")
         value = settings[name]
         wanted = " or ".join("null" if one is type(None) else one.__name__ for one in types)
         demand(type(value) in types, f"{name} in {_SETTINGS} is {value!r:.60}, but should be {wanted}")
-    demand(version == VERSION, f"there is no format version {version}")
+    demand(version in range(1, VERSION + 1), f"there is no format version {version}")
 
 
 def _make(cls: type[Join], settings: dict[str, Any], similarity: Similarity | None) -> Join:
@@ -239,6 +246,7 @@ def _make(cls: type[Join], settings: dict[str, Any], similarity: Similarity | No
         min_similarity=settings["min_similarity"],
         track_changes=settings["track_changes"],
         algorithm=settings["algorithm"],
+        max_pairs=settings["max_pairs"],
     )
 
 
