@@ -121,7 +121,7 @@ def test_newer_files(tmp_path: Path) -> None:
     settings["version"] = 99
     with zipfile.ZipFile(path, "w") as archive:
         archive.writestr("settings.json", json.dumps(settings))
-    with pytest.raises(InvalidFile, match="format version 99 by a newer release; this one reads versions up to 1. Upgrade"):
+    with pytest.raises(InvalidFile, match="format version 99 by a newer release; this one reads versions up to 2. Upgrade"):
         swoop.TopKJoin.load(path)
 
 

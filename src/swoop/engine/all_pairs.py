@@ -5,7 +5,9 @@ Pairs lie in a pool. Each set has the list of the pairs that end with it, in whi
 as a whole goes to the free places of the pool. Both sets of a pair are valid, so what else there is to know of it, such as its
 similarity, follows from them. The total order is made when somebody asks for it.
 
-Candidates are generated as they are for a stock that stays empty: all that counts is its threshold.
+Candidates are generated as for a stock that stays empty, but the bound is the same for all sets, so lists are visited as a
+whole: the shortest, as many as are needed to meet each set that may be similar enough. Where many of those met may be, the
+other lists are visited, too, to count what they share: that costs less than to compare them one by one.
 
 An arrival changes nothing until all of it is known, with the pairs that it ends and those that it makes. So an arrival that
 would make too many can be given up as if it had not been tried. The set enters its lists first, while those that it will
@@ -23,10 +25,11 @@ from typing import TYPE_CHECKING, Annotated, Any
 import numpy as np
 
 from swoop.engine.arrival import enter_set, entered_set, rebase, request_room
-from swoop.engine.candidates import find_candidates, forget, scan_lists
+from swoop.engine.candidates import count_below, find_candidates, forget, relevant_sizes, visit_list
 from swoop.engine.compile import int64, jit, kernel, noinline
 from swoop.engine.feed import ENTER as ENTERS
 from swoop.engine.feed import EXPIRED, describe, note
+from swoop.engine.index import list_of
 from swoop.engine.layout import (
     CHANGE,
     DONE,
@@ -42,11 +45,12 @@ from swoop.engine.layout import (
     next_arrival,
 )
 from swoop.engine.memory import Memory
-from swoop.engine.rank import key, remainder
+from swoop.engine.rank import MAX_SET_SIZE, Sizes, key, remainder, upper_bound
 from swoop.engine.settings import Settings
+from swoop.engine.sorting import bring_smallest, sort
 from swoop.engine.stock import sort_pairs, write_pair
 from swoop.engine.structures import arrays_of, structure, view_of
-from swoop.engine.window import commit_arrival, expire_sets, is_oversized, ring_slot
+from swoop.engine.window import HIT, commit_arrival, expire_sets, is_oversized, ring_slot
 from swoop.errors import too_many_pairs
 
 if TYPE_CHECKING:
@@ -57,6 +61,12 @@ KEPT = np.dtype([("newer", "i4"), ("overlap", "i4"), ("next", "i4")], align=True
 
 LIST = np.dtype([("first", "i4"), ("last", "i4"), ("count", "i4")], align=True)
 """The pairs that end with a set: where the first and the last of them are, and how many there are."""
+
+_LOW = (1 << 32) - 1
+_FEW = 3  # lists that are looked for one by one; for more they are sorted
+SAMPLE = 16  # of the sets met, to tell how many may be similar enough
+COMPARED = 12  # entries of lists are visited in the time that it takes to compare two sets
+ALREADY_MET = Sizes(MAX_SET_SIZE + 1, 0)  # no size: only sets that were met before are counted
 
 
 @structure
@@ -197,6 +207,59 @@ def keep(state: AllPairsState, newer: int, older: int, overlap: int) -> None:
     each.count += 1
 
 
+@jit
+def promising(state: AllPairsState, size: int, visited: int, hit_count: int) -> int:
+    """How many of the sets met may be similar enough, about."""
+    window, probe = state.window, state.probe
+    count = 0
+    for n in range(SAMPLE):
+        size_and_hits = window.size_and_hits[ring_slot(window, probe.hit_sets[n * hit_count // SAMPLE])]
+        other_size = size_and_hits & (HIT - 1)
+        most = min((size_and_hits >> 32) + size - visited, other_size)
+        count += 1 if key(state, size, other_size, most) > state.lowest else 0
+    return count * hit_count // SAMPLE
+
+
+@noinline
+def scan(state: AllPairsState, arrival: Arrival, oldest: int) -> int:
+    """Count hits of the sets from ``oldest`` on, and list the sets hit in ``hit_sets``. Returns how many.
+
+    ``list_from`` becomes ``oldest`` at as many positions as there are lists visited, and those without such a set.
+    """
+    window, index, probe = state.window, state.index, state.probe
+    tokens, first, size = arrival.tokens, arrival.first, arrival.size
+    side = state.streams - 1 - arrival.side
+    visited = count_below(probe.list_newest, size, oldest)
+    if visited == size or upper_bound(state, size, visited) <= state.lowest:
+        return 0
+    left = rest = 0
+    for p in range(size):
+        probe.list_order[left] = (int64(probe.list_size[p]) << 32) | p
+        if probe.list_newest[p] >= oldest:
+            rest += int64(probe.list_size[p])
+            left += 1
+    is_sorted = upper_bound(state, size, min(visited + _FEW, size - 1)) > state.lowest
+    if is_sorted:
+        sort(probe.list_order, 0, left, 32, state.sort_room)
+    hit_count = 0
+    is_needed = True
+    for q in range(left):
+        if is_needed and upper_bound(state, size, visited) <= state.lowest:
+            if hit_count < SAMPLE or rest > COMPARED * promising(state, size, visited, hit_count):
+                break
+            is_needed = False
+        if not is_sorted:
+            bring_smallest(probe.list_order, q, left)
+        sizes = relevant_sizes(state, size, visited, state.lowest, q) if is_needed else ALREADY_MET
+        at = list_of(state, tokens[first + (probe.list_order[q] & _LOW)], side)
+        hit_count = visit_list(state, window, index, probe, at, oldest, sizes, hit_count)
+        rest -= probe.list_order[q] >> 32
+        visited += 1
+    for p in range(size):
+        probe.list_from[p] = oldest if p < visited else state.next
+    return hit_count
+
+
 @noinline
 def insert_pairs(state: AllPairsState) -> int:
     """Find the pairs of the set that has entered its lists; then let time move on to its arrival, and keep them."""
@@ -204,10 +267,9 @@ def insert_pairs(state: AllPairsState) -> int:
     arrival = entered_set(state)
     oldest = oldest_at(state, arrival.time)
     pre_candidates, verified = state.pre_candidates, state.verified
-    stock.first = oldest
     count = 0
     if arrival.size > 0 and oldest < state.next:
-        hit_count = scan_lists(state, stock, arrival)
+        hit_count = scan(state, arrival, oldest)
         if hit_count >= stock.pending.size:
             forget(state, hit_count)
             return request_room(state, pre_candidates, verified, hit_count + 1, PENDING_FULL)

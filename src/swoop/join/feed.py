@@ -223,21 +223,20 @@ class AllPairsFeed(Feed):
 
     def _move(self, moves: Any) -> None:
         olders, sums = moves
-        if olders[-1] - self._open[0] >= len(self._open[1]):
-            self._open = self._room(int(olders[-1]))
+        if olders[0] < self._open[0] or olders[-1] >= self._open[0] + len(self._open[1]):
+            self._open = self._room(int(olders[0]), int(olders[-1]))
         first, known = self._open
-        is_open = olders >= first  # the others have left
-        known[olders[is_open] - first] = sums[is_open]
+        known[olders - first] = sums
 
-    def _room(self, last: int) -> tuple[int, np.ndarray]:
-        """The same for older sets up to the last, without those that have left."""
-        first, known = self._open
+    def _room(self, first: int, last: int) -> tuple[int, np.ndarray]:
+        """The same, also for older sets from a first to a last, and without those before all that have pairs."""
+        before, known = self._open
         there = np.flatnonzero(known[:, 0])
-        skipped = int(there[0]) if len(there) else 0
-        rest = known[skipped:]
-        wider = np.zeros((2 * max(last - first - skipped + 1, len(rest)), 2), np.int64)
-        wider[: len(rest)] = rest
-        return first + skipped, wider
+        if len(there):
+            first, last = min(first, before + int(there[0])), max(last, before + int(there[-1]))
+        wider = np.zeros((2 * (last - first + 1), 2), np.int64)
+        wider[before + there - first] = known[there]
+        return first, wider
 
     def _moves(self, rows: np.ndarray) -> Any:
         enters, expire = (rows["kind"] == KINDS.index(kind) for kind in ("enter", "expired"))
