@@ -225,11 +225,9 @@ def all_pairs(arguments: argparse.Namespace) -> list[str]:
     info("all pairs above a threshold")
     table = measure.all_pairs_table(2)
     rates = {}
-    for tracked in (False, True):
-        for k in (None, 10**9):
-            rounds = 1 if k is not None and tracked else arguments.rounds
-            found = [measure.all_pairs(table, k=k, track_changes=tracked) for _ in range(rounds)]
-            rates[k, tracked], pairs = max(rate for rate, _ in found), found[0][1]
+    for k, tracked in ((None, False), (None, True), (10**9, False)):  # with changes, 10**9 would take hours
+        found = [measure.all_pairs(table, k=k, track_changes=tracked) for _ in range(arguments.rounds)]
+        rates[k, tracked], pairs = max(rate for rate, _ in found), found[0][1]
     return [
         "",
         "## All pairs above a threshold",
@@ -237,10 +235,11 @@ def all_pairs(arguments: argparse.Namespace) -> list[str]:
         f"Sets per second of a stream of near copies: {measure.ALL_PAIRS_WINDOW:,} sets in the window, and",
         f"{pairs:,} pairs from 0.5 on.",
         "",
-        "| | `k=None` | `k=10**9` |",
-        "|---|--:|--:|",
-        f"| without a change feed | {rates[None, False]:,.0f} | {rates[10**9, False]:,.0f} |",
-        f"| with all changes taken | {rates[None, True]:,.0f} | {rates[10**9, True]:,.0f} |",
+        "| what | sets/s |",
+        "|---|--:|",
+        f"| `k=None` | {rates[None, False]:,.0f} |",
+        f"| `k=None`, with all changes taken | {rates[None, True]:,.0f} |",
+        f"| `k=10**9` | {rates[10**9, False]:,.0f} |",
     ]
 
 
