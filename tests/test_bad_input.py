@@ -123,9 +123,9 @@ def test_count_windows(n: Any, error: type[Exception]) -> None:
     [
         (0, InvalidArgument, "k must be at least 1, not 0"),
         (-5, InvalidArgument, "k must be at least 1, not -5"),
-        (1.0, InvalidType, "k must be an integer, not 1.0"),
+        (1.0, InvalidType, "k must be an integer, or None for all pairs from min_similarity on, not 1.0"),
         ("10", InvalidType, "k must be an integer"),
-        (None, InvalidType, "k must be an integer"),
+        (None, InvalidArgument, "k=None asks for all pairs that are similar enough; say how similar with min_similarity"),
         (True, InvalidType, "k must be an integer"),
     ],
 )

@@ -27,6 +27,7 @@ from tests.support.histories import (
     histories,
     insert,
     limits,
+    reachable,
     replay,
     thresholds,
     windows,
@@ -35,7 +36,7 @@ from tests.support.judge import Judge
 
 
 @settings(max_examples=250)
-@given(histories())
+@given(histories() | histories(all_pairs=True))
 def test_same_as_brute_force_after_every_arrival(history: History) -> None:
     """With every invariant of the engine checked after each step."""
     join, judge = history.join(), Judge(**history.options)
@@ -47,7 +48,7 @@ def test_same_as_brute_force_after_every_arrival(history: History) -> None:
 
 
 @settings(max_examples=200)
-@given(histories(), st.integers(0, 50))
+@given(histories() | histories(all_pairs=True), st.integers(0, 50))
 def test_bulks_and_reads_at_any_moment(history: History, later: int) -> None:
     """Looked at only now and then, so that pairs wait to be settled, and expire while they wait."""
     join, judge = history.join(), Judge(**history.options)
@@ -70,7 +71,7 @@ def test_bulks_and_reads_at_any_moment(history: History, later: int) -> None:
 
 
 @settings(max_examples=200)
-@given(histories(), st.integers(0, 50))
+@given(histories() | histories(all_pairs=True), st.integers(0, 50))
 def test_change_feed(history: History, later: int) -> None:
     """Equal to brute force, change by change; and replayed from nothing it yields the top-k at every moment."""
     join, judge = history.join(track_changes=True), Judge(**history.options)
@@ -109,17 +110,20 @@ class AnyActions(RuleBasedStateMachine):
     """Insertions, bulks, time, saving and loading in any order; the judge is asked after each."""
 
     @initialize(
-        data=st.data(), similarity=st.sampled_from(SIMILARITIES), two_streams=st.booleans(), k=st.sampled_from([1, 2, 4, 50])
+        data=st.data(),
+        similarity=st.sampled_from(SIMILARITIES),
+        two_streams=st.booleans(),
+        k=st.sampled_from([1, 2, 4, 50, None]),
     )
-    def start(self, data: st.DataObject, similarity: str, two_streams: bool, k: int) -> None:
+    def start(self, data: st.DataObject, similarity: str, two_streams: bool, k: int | None) -> None:
         self.options = {
             "k": k,
             "window": data.draw(windows()),
             "similarity": similarity,
             "two_streams": two_streams,
-            "min_similarity": data.draw(thresholds(similarity)),
+            "min_similarity": data.draw(reachable(similarity) if k is None else thresholds(similarity)),
         }
-        algorithm = data.draw(st.sampled_from(["swoop", "swoop", "swoop-minimal"]))
+        algorithm = "swoop" if k is None else data.draw(st.sampled_from(["swoop", "swoop", "swoop-minimal"]))
         self.limits = data.draw(limits(200))
         with use(self.limits):
             self.join = swoop.TopKJoin(**self.options, track_changes=True, algorithm=algorithm)

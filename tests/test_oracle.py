@@ -17,7 +17,10 @@ from tests.support.trials import Trial
 
 
 @settings(max_examples=150)
-@given(histories(size=15), st.lists(st.sampled_from([0, 0, 1, 3, 50]), min_size=15, max_size=15))
+@given(
+    histories(size=15) | histories(size=15, all_pairs=True),
+    st.lists(st.sampled_from([0, 0, 1, 3, 50]), min_size=15, max_size=15),
+)
 def test_the_judge_is_the_oracle_after_every_step(history: History, passing: list[int]) -> None:
     """After each record, and after time has moved on without one."""
     found, records, late = Judge(**history.options), [], 0

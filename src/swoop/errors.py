@@ -36,7 +36,15 @@ class InvalidFile(SwoopError, ValueError):
 
 
 class CapacityExceeded(SwoopError, MemoryError):
-    """The window holds more than the engine can address."""
+    """The window holds more than the engine can address, or more pairs than ``max_pairs``."""
+
+
+def too_many_pairs(count: int, most: int, when: str) -> CapacityExceeded:
+    """Where all pairs above a threshold are asked for, and there would be more than ``max_pairs``."""
+    return CapacityExceeded(
+        f"{when} there would be {count:,} pairs, more than max_pairs={most:,}. Use a higher min_similarity, a shorter window "
+        'or a larger max_pairs; or, if many sets are equal or alike, copies="once" or swoop.Families'
+    )
 
 
 class UnusableRows(UserWarning):

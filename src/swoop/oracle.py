@@ -174,7 +174,7 @@ def _distinct(tokens: Iterable[Token]) -> frozenset[tuple[type, Token]]:
 
 def topk(
     records: Sequence[Record],
-    k: int,
+    k: int | None,
     window: Any,
     similarity: str | Similarity = "jaccard",
     *,
@@ -183,7 +183,7 @@ def topk(
     min_similarity: float | None = None,
     copies: Copies = "each",
 ) -> list[Pair]:
-    """The k most similar pairs at a time, by default the time of the last record.
+    """The k most similar pairs at a time, by default the time of the last record. ``k`` None: all pairs.
 
     >>> topk([Record("abc", 1), Record("abd", 2), Record("xyz", 3)], k=2, window=10)
     [Pair(similarity=0.5, newer=1, older=0, overlap=2, start=2, end=11)]
@@ -219,7 +219,7 @@ def stock(
 
 def changes(
     records: Sequence[Record],
-    k: int,
+    k: int | None,
     window: Any,
     similarity: str | Similarity = "jaccard",
     *,

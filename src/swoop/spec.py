@@ -24,6 +24,11 @@ ALGORITHMS = {
 
 Copies = Literal["each", "once"]
 
+MAX_PAIRS = 10_000_000
+"""How many pairs there may be at a time where all above a threshold are asked for, unless something else is said."""
+
+_MOST_PAIRS = 2**31 - 1
+
 
 @dataclass(frozen=True, init=False)
 class JoinSpec:
@@ -39,7 +44,7 @@ class JoinSpec:
     swoop.errors.InvalidArgument: k must be at least 1, not 0
     """
 
-    k: int
+    k: int | None
     window: WindowSpec
     similarity: Similarity
     two_streams: bool
@@ -47,10 +52,11 @@ class JoinSpec:
     track_changes: bool
     algorithm: str
     copies: Copies
+    max_pairs: int | None
 
     def __init__(
         self,
-        k: int = 10,
+        k: int | None = 10,
         window: Any = None,
         similarity: str | Similarity = "jaccard",
         *,
@@ -59,6 +65,7 @@ class JoinSpec:
         track_changes: bool = False,
         algorithm: str = "swoop",
         copies: Copies = "each",
+        max_pairs: int | None = None,
     ) -> None:
         measure = find_similarity(similarity)
         checked = {
@@ -70,7 +77,10 @@ class JoinSpec:
             "track_changes": bool(track_changes),
             "algorithm": _check_algorithm(algorithm, bool(track_changes)),
             "copies": _check_copies(copies, algorithm),
+            "max_pairs": _check_max_pairs(max_pairs, k),
         }
+        if k is None:
+            _check_all_pairs(min_similarity, algorithm, copies)
         for name, value in checked.items():
             object.__setattr__(self, name, value)
 
@@ -79,12 +89,46 @@ class JoinSpec:
         return replace(self, window=WindowSpec("integer", self.window.duration))
 
 
-def _check_k(k: object) -> int:
+def _check_k(k: object) -> int | None:
+    if k is None:
+        return None
     if isinstance(k, bool) or not isinstance(k, Integral):
-        raise InvalidType(f"k must be an integer, not {k!r}")
+        raise InvalidType(f"k must be an integer, or None for all pairs from min_similarity on, not {k!r}")
     if k < 1:
         raise InvalidArgument(f"k must be at least 1, not {k}")
     return int(k)
+
+
+def _check_max_pairs(max_pairs: object, k: object) -> int | None:
+    if k is not None:
+        if max_pairs is not None:
+            raise InvalidArgument(
+                f"max_pairs={max_pairs!r} was given, but there are at most k={k!r} pairs; leave it out, or use k=None"
+            )
+        return None
+    if max_pairs is None:
+        return MAX_PAIRS
+    if isinstance(max_pairs, bool) or not isinstance(max_pairs, Integral):
+        raise InvalidType(f"max_pairs must be an integer, not {max_pairs!r}")
+    if not 1 <= int(max_pairs) <= _MOST_PAIRS:
+        raise InvalidArgument(f"max_pairs must be from 1 to {_MOST_PAIRS}, not {max_pairs}")
+    return int(max_pairs)
+
+
+def _check_all_pairs(min_similarity: object, algorithm: str, copies: Copies) -> None:
+    if min_similarity is None:
+        raise InvalidArgument(
+            "k=None asks for all pairs that are similar enough; say how similar with min_similarity, or how many pairs with k"
+        )
+    if algorithm != "swoop":
+        raise InvalidArgument(
+            f"algorithm {algorithm!r} finds the k most similar pairs; leave it out, or give a k instead of None"
+        )
+    if copies == "once":
+        raise InvalidArgument(
+            "k=None has all pairs of sets, so each copy counts; leave out copies, or give a k. Where copies are too many, "
+            "swoop.Families has them as groups"
+        )
 
 
 def _check_algorithm(name: str, track_changes: bool) -> str:

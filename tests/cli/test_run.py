@@ -70,6 +70,16 @@ def test_json_lines_to_parquet(tmp_path: Path, lines: Path, swoop: Swoop) -> Non
     assert max(map(len, done.stdout.splitlines())) <= 80
 
 
+def test_all_pairs(tmp_path: Path, lines: Path, swoop: Swoop) -> None:
+    out = tmp_path / "out.parquet"
+    done = swoop("run", lines, "--window", "20s", "-k", "all", "--min-similarity", 0.3, "--out", out)
+    assert done.exit_code == 0, done.output
+    expected = stays_of(history(), **{**EXPECTED, "k": None}, min_similarity=0.3)
+    assert rows_of(pq.read_table(out)) == expected
+    assert f"60 rows, {len(expected)} stays in all pairs from jaccard 0.3 on" in done.stderr
+    assert "shared, from" in done.stdout
+
+
 def test_csv_to_csv(tmp_path: Path, swoop: Swoop) -> None:
     rows = [{**row, "text": f'"{row["text"]}",\nhe said'} for row in posts(history())]
     pd.DataFrame(rows).drop(columns="id").to_csv(tmp_path / "posts.csv", index=False)
@@ -284,6 +294,8 @@ def test_what_does_not_fit_into_memory(lines: Path, monkeypatch: pytest.MonkeyPa
         (("--window", "20"), "the window is the number 20, but the times in column 'time' are not integers"),
         (("--window", "0"), "a window must be longer than 0"),
         (("-k", "0"), "-k must be at least 1"),
+        (("-k", "many"), "-k must be a number of pairs, or all, not 'many'"),
+        (("-k", "all"), "-k all needs --min-similarity"),
         (("--similarity", "jacard"), "did you mean 'jaccard'?"),
         (("--min-similarity", "2"), "min_similarity must be from 0 to 1"),
         (("--tokenizer", "verbs"), "unknown tokenizer 'verbs'"),

@@ -1,4 +1,4 @@
-"""Make small saved joins with the release that is installed: ``python -m tests.formats.make tests/formats/version-1``.
+"""Make small saved joins with the release that is installed: ``python -m tests.formats.make tests/formats/version-2``.
 
 Run once for each version of the format, by the last release that writes it; files that are there are never made again. Only
 what is public is used, so that any release can run this.
@@ -33,6 +33,8 @@ JOINS: dict[str, dict[str, Any]] = {
     "share": {"k": 3, "window": 7, "similarity": {"user": "share"}, "algorithm": "swoop-minimal", "track_changes": True},
     "base": {"k": 3, "window": 9, "two_streams": True, "algorithm": "base"},
     "new": {"k": 3, "window": "1 hour", "track_changes": True},
+    "once": {"k": 4, "window": 9, "copies": "once", "track_changes": True},
+    "all": {"k": None, "window": 9, "min_similarity": 0.25, "track_changes": True},
 }
 
 
@@ -77,6 +79,8 @@ def stream(name: str, options: dict[str, Any]) -> list[dict[str, Any]]:
             time = (BEGIN + dt.timedelta(seconds=number // 2)).isoformat()
         names = [None, None, number, f"post {number}", {"bytes": "ff"}, 2**70 + number, "\N{SNOWMAN}"]
         side = rng.choice(["left", "right"]) if options.get("two_streams") else None
+        if found and rng.random() < 0.3:
+            tokens = rng.choice(found)["tokens"]
         found.append({"tokens": tokens, "time": time, "id": rng.choice(names), "stream": side})
     return found
 

@@ -27,6 +27,7 @@ def test_rates_with_a_peer(tmp_path: Path) -> None:
 
 def test_the_report(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(measure, "start_times", lambda: (1.0, 0.5))
+    monkeypatch.setattr(measure, "ALL_PAIRS_WINDOW", 3000)
     out = tmp_path / "docs" / "report.md"
     out.parent.mkdir()
     sizes = ["--sets", "3000", "--large-k-sets", "3000", "--rounds", "1", "--seconds", "0", "--spark-rows", "0"]
@@ -36,5 +37,6 @@ def test_the_report(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     assert "| tweet | 3,000 | 1,000 |" in text
     assert "bytes per set in the window" in text
     assert "cost of the change feed" in text
+    assert "| `k=None`, with all changes taken |" in text
     assert "](charts/performance.svg)" in text
     assert (tmp_path / "docs" / "charts" / "performance.svg").read_text().startswith("<svg")

@@ -48,6 +48,11 @@ def thresholds(similarity: str) -> st.SearchStrategy[float | None]:
     return st.none() | st.sampled_from([0.0, 0.1, 0.2, 0.25, 1 / 3, 0.5, 0.6, 0.7, 1.0])
 
 
+def reachable(similarity: str) -> st.SearchStrategy[float]:
+    """The same, and never None: where all pairs are asked for."""
+    return thresholds(similarity).filter(lambda found: found is not None)  # type: ignore[return-value]
+
+
 def windows() -> st.SearchStrategy[Any]:
     return st.integers(1, 40) | st.integers(1, 15).map(swoop.last) | st.none() | st.integers(1, 12)
 
@@ -83,20 +88,21 @@ def records(draw: st.DrawFn, two_streams: bool, size: int = 25) -> list[Record]:
 
 
 @st.composite
-def histories(draw: st.DrawFn, size: int = 25) -> History:
+def histories(draw: st.DrawFn, size: int = 25, all_pairs: bool = False) -> History:
+    """With ``all_pairs``, all above a threshold are asked for."""
     similarity = draw(st.sampled_from(SIMILARITIES))
     two_streams = draw(st.booleans())
     options = {
-        "k": draw(st.sampled_from([1, 2, 3, 5, 10, 10_000])),
+        "k": None if all_pairs else draw(st.sampled_from([1, 2, 3, 5, 10, 10_000])),
         "window": draw(windows()),
         "similarity": similarity,
         "two_streams": two_streams,
-        "min_similarity": draw(thresholds(similarity)),
-        "copies": draw(st.sampled_from(["each", "once"])),
+        "min_similarity": draw(reachable(similarity) if all_pairs else thresholds(similarity)),
+        "copies": "each" if all_pairs else draw(st.sampled_from(["each", "once"])),
     }
     stream = draw(records(two_streams, size))
     steps = draw(st.lists(st.sampled_from([1, 1, 1, 2, 5]), min_size=len(stream), max_size=len(stream)))
-    algorithm = draw(st.sampled_from(["swoop", "swoop", "swoop-minimal"]))
+    algorithm = "swoop" if all_pairs else draw(st.sampled_from(["swoop", "swoop", "swoop-minimal"]))
     return History(stream, steps, options, algorithm, draw(limits(size)))
 
 

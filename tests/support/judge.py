@@ -39,7 +39,7 @@ class Judge:
 
     def __init__(
         self,
-        k: int,
+        k: int | None,
         window: Any,
         similarity: str | Similarity = "jaccard",
         *,

@@ -42,12 +42,14 @@ def numbered(records: list[Record]) -> list[Record]:
 
 def options(rng: random.Random) -> dict[str, Any]:
     similarity = rng.choice(SIMILARITIES)
+    k = rng.choice([1, 2, 3, 10, 1000, None])
+    least: list[float | None] = [*THRESHOLDS.get(similarity, (0.0, 0.2, 1 / 3, 0.7, 1.0))]
     return {
-        "k": rng.choice([1, 2, 3, 10, 1000]),
+        "k": k,
         "window": rng.choice(WINDOWS),
         "similarity": similarity,
         "two_streams": rng.random() < 0.3,
-        "min_similarity": rng.choice([None, None, *THRESHOLDS.get(similarity, (0.0, 0.2, 1 / 3, 0.7, 1.0))]),
+        "min_similarity": rng.choice(least if k is None else [None, None, *least]),
     }
 
 

@@ -49,19 +49,21 @@ class Trial:
         two_streams = rng.random() < 0.3
         similarity = rng.choice(SIMILARITIES)
         window: Any = rng.choice([*WINDOWS, swoop.last(rng.choice([1, 5, 20])), None])
+        k = rng.choice([1, 1, 2, 3, 7, 30, 1000, None, None])
+        least: list[float | None] = [*THRESHOLDS.get(similarity, (0.0, 0.2, 1 / 3, 0.7, 1.0))]
         options = {
-            "k": rng.choice([1, 1, 2, 3, 7, 30, 1000]),
+            "k": k,
             "window": window,
             "similarity": similarity,
             "two_streams": two_streams,
-            "min_similarity": rng.choice([None, None, *THRESHOLDS.get(similarity, (0.0, 0.2, 1 / 3, 0.7, 1.0))]),
-            "copies": rng.choice(["each", "once"]),
+            "min_similarity": rng.choice(least if k is None else [None, None, *least]),
+            "copies": "each" if k is None else rng.choice(["each", "once"]),
         }
         records = stream(rng, rng.randrange(1, size), two_streams)
         is_timed = isinstance(window, int)
         end = int(records[-1].time) + rng.choice([0, 1, 30, 5000]) if is_timed else None  # type: ignore[arg-type]
         judged = judge(records, **options, now=end)
-        algorithm = rng.choice(["swoop", "swoop", "swoop-minimal"])
+        algorithm = "swoop" if k is None else rng.choice(["swoop", "swoop", "swoop-minimal"])
         limits = tiny(rng, _most_valid(records, window))
         return cls(seed, records, options, algorithm, limits, end, judged.changes, judged.topk())
 

@@ -65,7 +65,7 @@ def run(
     encoding: o.Encoding = None,
     separator: o.Separator = None,
     window: o.WindowOption = "1 day",
-    k: o.K = 10,
+    k: o.K = "10",
     similarity: o.SimilarityOption = "jaccard",
     min_similarity: o.MinSimilarity = None,
     out: Annotated[
@@ -106,7 +106,7 @@ def run(
     from swoop.reading.files import find_files
 
     reading = o.reading_options(id, time, text, tokens, stream, group_by, tokenizer, time_unit, time_format, min_tokens)
-    join = JoinOptions(k, o.number_or_text(window), similarity, min_similarity)
+    join = JoinOptions(o.pairs_wanted(k), o.number_or_text(window), similarity, min_similarity)
     options = RunOptions(out, rejected, show, equal, as_json, spark, master, memory)
     options.check(join)
     with with_standard_input(inputs, format) as (paths, kind):
@@ -144,7 +144,7 @@ def stream(
         ),
     ] = None,
     window: o.WindowOption = "1 hour",
-    k: o.K = 10,
+    k: o.K = "10",
     similarity: o.SimilarityOption = "jaccard",
     min_similarity: o.MinSimilarity = None,
     lateness: Annotated[
@@ -301,7 +301,7 @@ def stream(
         memory=memory,
     )
     reading = o.reading_options(id, time, text, tokens, side, None, tokenizer, time_unit, time_format, min_tokens)
-    join = JoinOptions(k, o.number_or_text(window), similarity, min_similarity)
+    join = JoinOptions(o.pairs_wanted(k), o.number_or_text(window), similarity, min_similarity)
     return command.stream(stream_options, reading, join, as_json)
 
 

@@ -22,14 +22,21 @@ EQUAL = {"jaccard": 1.0, "cosine": 1.0, "dice": 1.0, "hamming": 0.0}  # the simi
 class JoinOptions:
     """The options that describe the join."""
 
-    k: int
+    k: int | None
     window: Any
     similarity: str
     min_similarity: float | None
 
+    @property
+    def result(self) -> str:
+        """What pairs are in."""
+        return f"the top {self.k}" if self.k is not None else f"all pairs from {self.similarity} {self.min_similarity:g} on"
+
     def check(self) -> None:
         """Refuse wrong values before anything is read."""
-        if self.k < 1:
+        if self.k is None and self.min_similarity is None:
+            raise WrongUsage("-k all needs --min-similarity: how similar pairs have to be")
+        if self.k is not None and self.k < 1:
             raise WrongUsage(f"-k must be at least 1, not {self.k}")
         JoinSpec(self.k, self.window, self.similarity, min_similarity=self.min_similarity)
 

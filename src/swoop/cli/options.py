@@ -6,6 +6,8 @@ from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
+from swoop.cli.guard import WrongUsage
+
 if TYPE_CHECKING:
     from swoop.reading.sets import ReadingOptions
 
@@ -65,7 +67,17 @@ WindowOption = Annotated[
         default=True,
     ),
 ]
-K = Annotated[int, _option("-k", help="Number of pairs in the top-k.", panel=JOIN, metavar="N", default=True)]
+K = Annotated[
+    str,
+    _option(
+        "-k",
+        "--k",
+        help="Number of pairs in the top-k, or all: every pair from --min-similarity on.",
+        panel=JOIN,
+        metavar="N",
+        default=True,
+    ),
+]
 SimilarityOption = Annotated[
     str,
     _option("--similarity", "-s", help="jaccard, cosine, dice, overlap or hamming.", panel=JOIN, metavar="NAME", default=True),
@@ -106,6 +118,16 @@ def reading_options(
 
     columns = Columns(id, time, tuple(text or ()), tokens, stream, group_by)
     return ReadingOptions.find(columns, tokenizer, time_unit, time_format, min_tokens)
+
+
+def pairs_wanted(value: str) -> int | None:
+    """A number of pairs, or None for all."""
+    if value.strip().lower() == "all":
+        return None
+    try:
+        return int(value)
+    except ValueError:
+        raise WrongUsage(f"-k must be a number of pairs, or all, not {value!r}") from None
 
 
 def number_or_text(value: str) -> int | str:

@@ -146,7 +146,7 @@ def both_sides(newer: Side, older: Side, colour: bool) -> tuple[Text, Text]:
 class Pairs:
     """The most similar pairs, one below the other, as wide as the terminal."""
 
-    def __init__(self, pairs: Sequence[ShownPair], k: int, measure: str) -> None:
+    def __init__(self, pairs: Sequence[ShownPair], k: int | None, measure: str) -> None:
         self._pairs, self._k, self._measure = pairs, k, measure
 
     def __rich_console__(self, console: Console, options: ConsoleOptions) -> RenderResult:
@@ -159,9 +159,10 @@ class Pairs:
 
     def _heading(self, pair: ShownPair) -> Text:
         stays = f", {pair.stays} stays" if pair.stays > 1 else ""
+        where = "" if self._k is None else f"in the top {self._k} "
         return Text.assemble(
             (f"{self._measure} {shown_similarity(pair.similarity, self._measure)}", "bold"),
-            (f"  {pair.overlap} shared, in the top {self._k} from {shown_span(pair.enter, pair.leave)}{stays}", "dim"),
+            (f"  {pair.overlap} shared, {where}from {shown_span(pair.enter, pair.leave)}{stays}", "dim"),
         )
 
 

@@ -76,18 +76,20 @@ def _summarise(history: History, join: JoinOptions, options: RunOptions) -> int:
             info(f"  {line}", style=ORANGE)
     written = f", written to {options.out}" if options.out else "; --out FILE writes them all"
     info(
-        f"{history.rows:,} rows, {history.stays:,} stays in the top {join.k} of a window of {join.window}"
+        f"{history.rows:,} rows, {history.stays:,} stays in {join.result} of a window of {join.window}"
         f"{written} ({history.seconds:.1f} s)"
     )
     if len(history.pairs) > 1 and all(pair.similarity == EQUAL.get(join.similarity) for pair in history.pairs):
-        info("all pairs shown are of equal sets; --no-equal leaves them out, and a larger -k finds more pairs")
-    if not options.equal and history.stays:
+        more = ", and a larger -k finds more pairs" if join.k is not None else ""
+        info(f"all pairs shown are of equal sets; --no-equal leaves them out{more}")
+    if not options.equal and history.stays and join.k is not None:
         info(f"pairs of equal sets are left out, but take their places in the top {join.k}; a larger -k finds more others")
     if not history.rows:
         info("swoop: there are no rows", style=RED)
         return FAILURE
     if not history.stays and not bad:
-        info("no two records in a window share a token; try a longer --window or another --tokenizer")
+        least = "share a token" if join.min_similarity is None else f"reach --min-similarity {join.min_similarity:g}"
+        info(f"no two records in a window {least}; try a longer --window or another --tokenizer")
     if bad and bad >= history.rows:
         info("swoop: no row can be used; check --id, --time (--time-unit, --time-format) and --text or --tokens", style=RED)
         return FAILURE

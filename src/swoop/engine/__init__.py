@@ -8,6 +8,7 @@
 ``stock``       the stock in both orders (S, E), its bounds and its clean-up
 ``candidates``  candidate generation (Algorithm 1)
 ``floor``       below which no pair is kept, and completions of the stock
+``all_pairs``   all pairs above a threshold, instead of a stock
 ``feed``        the change feed
 ``arrival``     the kernels that move the engine forward
 ``rank``        ranking keys and bounds of similarities

@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
+from swoop.engine.all_pairs import AllPairsState
 from swoop.engine.index import SMALLEST_SEGMENT
 from swoop.engine.vocabulary import ID
 from swoop.engine.window import HIT
@@ -24,7 +25,10 @@ def check(engine: Engine) -> None:
     _check_index(engine, sets)
     _check_records(engine, sets)
     _check_vocabulary(engine, sets)
-    _check_stock(engine, sets)
+    if isinstance(engine.state, AllPairsState):
+        _check_pool(engine, sets)
+    else:
+        _check_stock(engine, sets)
 
 
 def _check_window(engine: Engine) -> dict[int, list[int]]:
@@ -137,6 +141,42 @@ def _check_stock(engine: Engine, sets: dict[int, list[int]]) -> None:
     if engine.state.floor.completing:
         covered = [pair for pair in everything if pair[5] >= engine.state.spare.first]
         _check_orders(engine, covered, "spare", settle_spare(engine.memory.words))
+
+
+def _check_pool(engine: Engine, sets: dict[int, list[int]]) -> None:
+    """Each pair is in the list of its older set, and each place of the pool in one list, or free."""
+    assert isinstance(engine.state, AllPairsState)
+    kept, pool, lists = engine.state.all_pairs, engine.memory["all_pairs.pool"], engine.memory["all_pairs.lists"]
+    assert lists.size == engine.memory["window.ring"].size
+    assert kept.size <= kept.end <= pool.size <= max(kept.most, engine.settings.thresholds.stock)
+    assert kept.size <= kept.most, "there are more pairs than may be"
+    used: list[int] = []
+    found: list[tuple[int, int, int]] = []
+    for older in sets:
+        first, last, count = (int(value) for value in lists[older & (lists.size - 1)])
+        places = _walk(pool, first, count)
+        assert not places or places[-1] == last, "the last pair of a list is not the last"
+        newer = [int(pool["newer"][place]) for place in places]
+        assert newer == sorted(set(newer), reverse=True), "the newest pair of a list is not the first"
+        found += [(each, older, int(pool["overlap"][place])) for each, place in zip(newer, places, strict=True)]
+        used += places
+    assert lists["count"].sum() == len(used) == kept.size, "a set that has left, or is still to come, has pairs"
+    used += _walk(pool, kept.free, kept.end - kept.size)
+    assert sorted(used) == list(range(kept.end)), "a place of the pool is lost, or in two lists"
+    everything = _all_pairs(engine, sets)
+    assert sorted(found) == sorted((newer, older, overlap) for _, newer, older, _, overlap, _ in everything)
+    rows, _ = engine.stock()
+    told = [(newer - engine.state.base, older - engine.state.base) for newer, older in rows[["newer", "older"]].tolist()]
+    assert told == [(newer, older) for _, newer, older, _, _, _ in everything], "pairs are not in order"
+
+
+def _walk(pool: np.ndarray, first: int, count: int) -> list[int]:
+    """The places of a list."""
+    places: list[int] = []
+    for _ in range(count):
+        places.append(first)
+        first = int(pool["next"][first])
+    return places
 
 
 def _check_orders(engine: Engine, everything: list[Any], name: str, size: int) -> None:

@@ -55,8 +55,19 @@ _GROWN = {
     "spare.pending": "room for pending pairs of the spare stock grown",
     "spare.pairs": "spare stock grown",
     "feed.changes": "feed grown",
+    "all_pairs.pool": "pool of pairs grown",
+    "all_pairs.ended": "room for ended pairs grown",
 }
 """What kernels ask for, and how it is counted."""
+
+
+def read_stock(engine: Engine, most: int | None) -> tuple[np.ndarray, np.ndarray | None]:
+    """The first pairs of the stock. O(k)."""
+    size, once = engine.stock_size, engine.settings.copies_once
+    rows = np.zeros(size if most is None else min(size, most), CHANGE)
+    seen = np.zeros(len(rows) if once else 0, SEEN)
+    read_top(engine.memory.words, rows, seen)
+    return rows, seen if once else None
 
 
 @dataclass(frozen=True)
@@ -69,21 +80,34 @@ class Algorithm:
         The kernel that inserts the sets of the batch.
     settle
         Brings the stock up to the index time and returns its size.
+    advance
+        The kernel that moves the index time.
+    rebase
+        The kernel that counts arrival numbers from a later base.
+    read
+        Gives the first pairs of a settled stock, or all of them, as rows of ``layout.CHANGE`` and, where copies count once, of
+        ``layout.SEEN``.
     layout
         The state, with what the algorithm adds to it.
     start
         Fills in what is added.
     with_stock
         Arrays that are made as long as the stock, before it.
+    with_ring
+        Arrays with an element for each set of the ring, which moves with it.
     grow
         Makes an array longer that is added.
     """
 
     insert: Callable[[np.ndarray], int]
     settle: Callable[[Engine], int]
+    advance: Callable[[np.ndarray, int], int] = advance
+    rebase: Callable[[np.ndarray], None] = rebase
+    read: Callable[[Engine, int | None], tuple[np.ndarray, np.ndarray | None]] = read_stock
     layout: type[State] = State
     start: Callable[[Memory], None] | None = None
     with_stock: tuple[str, ...] = ()
+    with_ring: tuple[str, ...] = ()
     grow: Callable[[Memory, str], None] | None = None
 
 
@@ -206,7 +230,7 @@ class Engine:
         return int(state.window.arena_end - ring["start"][places[0]] - memory["window.size_and_hits"][places].sum())
 
     def _rebase(self) -> None:
-        rebase(self.memory.words)
+        self.algorithm.rebase(self.memory.words)
         if self.state.next >= self.state.limits.last_number:
             raise CapacityExceeded("the window holds more than 2**31 sets; use a shorter window")
 
@@ -221,6 +245,10 @@ class Engine:
             "probe.hit_sets": ring + 1,
         }
         new = {path: memory.new(path, size) for path, size in sizes.items()}
+        numbers = np.arange(self.state.oldest, self.state.next)
+        for path in self.algorithm.with_ring:
+            new[path] = memory.new(path, ring)
+            new[path][numbers & (ring - 1)] = memory[path][numbers & (memory["window.ring"].size - 1)]
         end = move_sets(memory.words, *(new[f"window.{name}"] for name in ("ring", "size_and_hits", "side", "record", "arena")))
         if self.settings.copies_once:
             memory.resize(("records.entries",), ring)
@@ -323,7 +351,7 @@ class Engine:
     def advance(self, now: int) -> None:
         """Move the index time."""
         self.ready()
-        self.run(advance, now)
+        self.run(self.algorithm.advance, now)
 
     # reading
 
@@ -399,11 +427,8 @@ class Engine:
 
     def stock(self, most: int | None = None) -> tuple[np.ndarray, np.ndarray | None]:
         """The first pairs of the stock, or all: rows of ``layout.CHANGE`` and, where copies count once, ``layout.SEEN``."""
-        size = self.stock_size
-        rows = np.zeros(size if most is None else min(size, most), CHANGE)
-        seen = np.zeros(len(rows) if self.settings.copies_once else 0, SEEN)
-        read_top(self.memory.words, rows, seen)
-        return rows, seen if self.settings.copies_once else None
+        self.ready()
+        return self.algorithm.read(self, most)
 
     @property
     def has_changes(self) -> bool:
@@ -511,7 +536,7 @@ class Engine:
         """Run the kernels that few sets bring about, so that they are compiled."""
         self._move_window(self.memory["window.ring"].size, self.memory["window.arena"].size)
         self.interning.recycle(0)
-        rebase(self.memory.words)
+        self.algorithm.rebase(self.memory.words)
         abort_arrival(self.memory.words)
 
     def shrink(self) -> None:
@@ -523,7 +548,7 @@ class Engine:
 def _make_first_room(memory: Memory, settings: Settings, algorithm: Algorithm) -> None:
     """Of everything but the vocabulary, which sees to its own."""
     thresholds = settings.thresholds
-    memory.resize(("window.ring", "window.size_and_hits", "window.side"), thresholds.sets)
+    memory.resize(("window.ring", "window.size_and_hits", "window.side", *algorithm.with_ring), thresholds.sets)
     memory.resize(("probe.hit_sets",), thresholds.sets + 1)
     memory.resize(("window.arena",), thresholds.arena)
     memory.resize(("index.pool",), thresholds.pool)

@@ -12,7 +12,10 @@ from swoop.engine.thresholds import Thresholds, current
 
 @dataclass(frozen=True)
 class Settings:
-    """What an engine is asked to do. ``duration`` 0: unbounded. ``threshold``: the largest key that does not count."""
+    """What an engine is asked to do. ``duration`` 0: unbounded. ``threshold``: the largest key that does not count.
+
+    ``max_pairs``: of an engine that keeps all pairs.
+    """
 
     k: int
     duration: int
@@ -23,6 +26,7 @@ class Settings:
     tracking: bool = False
     floor: bool = True
     copies_once: bool = False
+    max_pairs: int = 0
     thresholds: Thresholds = field(default_factory=current)
 
 

@@ -10,7 +10,10 @@ import numpy as np
 from swoop.spec import JoinSpec
 
 _ENGINE = "swoop.engine.engine:make_engine"
+_ALL_PAIRS = "swoop.engine.all_pairs:make_all_pairs"
 _BASELINES = "swoop.paper.baselines.baseline:make_baseline"
+
+_ALL = 2**62  # more than there are
 
 
 def make_engine(spec: JoinSpec) -> Any:
@@ -19,7 +22,7 @@ def make_engine(spec: JoinSpec) -> Any:
 
     similarity, least = spec.similarity, spec.min_similarity
     settings = Settings(
-        k=spec.k,
+        k=_ALL if spec.k is None else spec.k,
         duration=spec.window.duration,
         kind=similarity.kind,
         function=similarity.address,
@@ -27,7 +30,14 @@ def make_engine(spec: JoinSpec) -> Any:
         streams=2 if spec.two_streams else 1,
         tracking=spec.track_changes,
         copies_once=spec.copies == "once",
+        max_pairs=spec.max_pairs or 0,
     )
+    if spec.k is None:
+        return _load(_ALL_PAIRS)(settings)
     factory = _ENGINE if spec.algorithm in ("swoop", "swoop-minimal") else _BASELINES
+    return _load(factory)(spec.algorithm, settings)
+
+
+def _load(factory: str) -> Any:
     module, function = factory.split(":")
-    return getattr(import_module(module), function)(spec.algorithm, settings)
+    return getattr(import_module(module), function)

@@ -29,13 +29,15 @@ class Rows:
 
     @classmethod
     def of(cls, rows: np.ndarray, seen: np.ndarray | None, ids: Ids) -> Rows:
-        return cls(rows, [ids.get(a) for a in rows["newer"].tolist()], [ids.get(a) for a in rows["older"].tolist()], seen)
+        return cls(rows, ids.get_all(rows["newer"].tolist()), ids.get_all(rows["older"].tolist()), seen)
 
     @classmethod
     def joined(cls, parts: list[Rows]) -> Rows:
         """Several parts as one."""
         from swoop.engine.layout import CHANGE
 
+        if len(parts) == 1:
+            return parts[0]
         if not parts:
             return cls(np.zeros(0, CHANGE), [], [])
         return cls(
@@ -154,15 +156,15 @@ class Feed:
     """
 
     def __init__(self) -> None:
-        self._parts: list[tuple[int, Rows, dict[tuple[int, int], bool]]] = []  # with the number of changes up to each
+        self._parts: list[tuple[int, Rows, Any]] = []  # with the number of changes up to each
         self._taken = 0
         self._top: set[tuple[int, int]] = set()
 
     def restore(self, waiting: Rows | None, top: np.ndarray) -> None:
         """Begin with changes that nobody has asked for, and with those who are in the top-k."""
-        self._top = set(zip(top["newer"].tolist(), top["older"].tolist(), strict=True))
+        self._begin(top)
         if waiting is not None:
-            self._parts.append((self._taken, waiting, {}))
+            self._parts.append((self._taken, waiting, None))
 
     def take(self, engine: Any, ids: Ids) -> None:
         """Take the changes from the engine. Interrupted at any line, it can be done again."""
@@ -176,14 +178,22 @@ class Feed:
         if taken < stop:
             part = rows[taken - first :]
             self._parts.append((stop, Rows.of(part, None if seen is None else seen[taken - first :], ids), self._moves(part)))
-        for pair, is_in in self._parts[-1][2].items():
+        if self._parts[-1][2] is not None:
+            self._move(self._parts[-1][2])
+        engine.forget_changes(stop)
+
+    def _begin(self, top: np.ndarray) -> None:
+        self._top = set(zip(top["newer"].tolist(), top["older"].tolist(), strict=True))
+
+    def _move(self, moves: Any) -> None:
+        """Take note of what :meth:`_moves` has found."""
+        for pair, is_in in moves.items():
             if is_in:
                 self._top.add(pair)
             else:
                 self._top.discard(pair)
-        engine.forget_changes(stop)
 
-    def _moves(self, rows: np.ndarray) -> dict[tuple[int, int], bool]:
+    def _moves(self, rows: np.ndarray) -> Any:
         """Who is in the top-k after some changes, and who is not any more."""
         found: dict[tuple[int, int], bool] = {}
         for kind, newer, older, time in zip(*(rows[name].tolist() for name in ("kind", "newer", "older", "time")), strict=True):
@@ -223,3 +233,60 @@ class Feed:
             self._taken = self._parts[-1][0]
             self._parts = []
         return changes
+
+
+class AllPairsFeed(Feed):
+    """The same where nothing is outranked. All pairs that an older set ends expire together, so it is enough to know of each
+    older set how many pairs there are, and the sum of their newer sets: there may be millions of pairs.
+    """
+
+    def __init__(self) -> None:
+        super().__init__()
+        self._open = 0, np.zeros((1, 2), np.int64)  # from which older set on, and how many pairs and their sum of each
+
+    def _begin(self, top: np.ndarray) -> None:
+        self._open = 0, np.zeros((1, 2), np.int64)
+        if len(top):
+            self._move(self._sums(top["older"], np.ones(len(top), np.int64), top["newer"]))
+
+    def _move(self, moves: Any) -> None:
+        olders, sums = moves
+        if olders[0] < self._open[0] or olders[-1] >= self._open[0] + len(self._open[1]):
+            self._open = self._room(int(olders[0]), int(olders[-1]))
+        first, known = self._open
+        known[olders - first] = sums
+
+    def _room(self, first: int, last: int) -> tuple[int, np.ndarray]:
+        """The same, also for older sets from a first to a last, and without those before all that have pairs."""
+        before, known = self._open
+        there = np.flatnonzero(known[:, 0])
+        if len(there):
+            first, last = min(first, before + int(there[0])), max(last, before + int(there[-1]))
+        wider = np.zeros((2 * (last - first + 1), 2), np.int64)
+        wider[before + there - first] = known[there]
+        return first, wider
+
+    def _moves(self, rows: np.ndarray) -> Any:
+        enters, expire = (rows["kind"] == KINDS.index(kind) for kind in ("enter", "expired"))
+        olders, sums = self._sums(rows["older"], enters.astype(np.int64) - expire, rows["newer"])
+        left = np.isin(olders, rows["older"][expire])
+        if sums[left].any():
+            older = olders[left][sums[left].any(axis=1)][0]
+            raise InternalError(
+                f"the change feed does not say of the pairs that set {older} ends, and only of those, that they expire"
+            )
+        newer = rows["newer"][enters]
+        if not (expire | enters).all() or (newer[1:] < newer[:-1]).any():
+            raise InternalError("the change feed says that pairs are outranked, or that they enter after others that are newer")
+        return olders, sums
+
+    def _sums(self, older: np.ndarray, signs: np.ndarray, newer: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
+        """Some older sets, and how many pairs each has after some changes, with the sum of their newer sets."""
+        order = np.argsort(older, kind="stable")
+        olders, starts = np.unique(older[order], return_index=True)
+        sums = np.add.reduceat(np.column_stack((signs, signs * newer))[order], starts)
+        first, known = self._open
+        places = olders - first
+        is_known = (places >= 0) & (places < len(known))
+        sums[is_known] += known[places[is_known]]
+        return olders, sums

@@ -41,7 +41,7 @@ CHUNK_ROWS = 1000
 
 def history(
     data: Any,
-    k: int,
+    k: int | None,
     window: Any,
     similarity: str | Similarity = "jaccard",
     *,
@@ -50,6 +50,7 @@ def history(
     tokens: str | TokenFunction = "tokens",
     stream: str | None = None,
     min_similarity: float | None = None,
+    max_pairs: int | None = None,
     slices: int | None = None,
     threads: int | None = None,
 ) -> History:
@@ -62,7 +63,7 @@ def history(
         ``pyarrow.dataset.Dataset``, a ``RecordBatchReader``, or an iterator of batches. Only columns that are used are read.
         Sets with equal times enter in the order of their ids, those with equal ids in the order of their tokens or texts.
         Unusable rows are left out with a warning that counts them.
-    k, window, similarity, min_similarity
+    k, window, similarity, min_similarity, max_pairs
         As for :class:`swoop.TopKJoin`. The window is a duration or an integer.
     id, time, tokens, stream
         Names of the columns. Tokens may also be made from columns of text, by :func:`swoop.words`, :func:`swoop.word_ngrams`
@@ -101,6 +102,7 @@ def history(
         two_streams=stream is not None,
         min_similarity=min_similarity,
         track_changes=True,
+        max_pairs=max_pairs,
     )
     _check_count("slices", slices)
     _check_count("threads", threads)

@@ -75,6 +75,10 @@ class Ids:
         """Begin with ids of records whose first sets are not there."""
         self._kept = {identity: name for identity, name in zip(identities, ids, strict=True) if name is not None}
 
+    def get_all(self, arrivals: list[int]) -> list[Id]:
+        """The same of many."""
+        return list(arrivals) if self._given is None else [self.get(arrival) for arrival in arrivals]
+
     def given(self, first: int, stop: int) -> list[Id | None]:
         """What was given for some arrivals, None where nothing was."""
         return [None] * (stop - first) if self._given is None else self._given.between(first, stop)

@@ -19,7 +19,7 @@ import numpy as np
 import pyarrow as pa
 
 from swoop.engine.layout import CHANGE, SEEN
-from swoop.errors import InvalidFile
+from swoop.errors import CapacityExceeded, InvalidFile
 from swoop.join.ipc import from_stream, to_stream
 from swoop.join.restoring import demand, id_columns, restore
 from swoop.results import Id
@@ -37,7 +37,7 @@ _SETTINGS, _WINDOW, _CHANGES = "settings.json", "window.arrow", "changes.arrow"
 
 _TYPES: dict[str, tuple[type, ...]] = {
     "version": (int,),
-    "k": (int,),
+    "k": (int, type(None)),
     "window": (dict,),
     "similarity": (str,),
     "user_defined": (bool,),
@@ -45,6 +45,7 @@ _TYPES: dict[str, tuple[type, ...]] = {
     "min_similarity": (float, int, type(None)),
     "track_changes": (bool,),
     "algorithm": (str,),
+    "max_pairs": (int, type(None)),  # since version 2
     "time_kind": (str, type(None)),
     "now": (int, type(None)),
     "index_time": (int,),
@@ -52,7 +53,7 @@ _TYPES: dict[str, tuple[type, ...]] = {
     "counters": (dict,),
     "copies": (str,),
 }
-_LATER = {"copies": (2, "each")}
+_LATER: dict[str, tuple[int, Any]] = {"copies": (2, "each"), "max_pairs": (2, None)}
 """Keys that came with a later version, and what they were before."""
 
 
@@ -127,6 +128,7 @@ def _settings(join: TopKJoin) -> dict[str, Any]:
         "track_changes": join.track_changes,
         "algorithm": join.algorithm,
         "copies": join.copies,
+        "max_pairs": join.max_pairs,
         "time_kind": clock.kind,
         "now": clock.now,
         "index_time": engine.now,
@@ -195,7 +197,10 @@ def load(cls: type[Join], path: str | os.PathLike[str], similarity: Similarity |
             window = from_stream(_read(archive, _WINDOW), _WINDOW_TYPES | (_RECORD_TYPES if once else {}))
             changes = from_stream(_read(archive, _CHANGES), _CHANGES_TYPES | (_SEEN_TYPES if once else {}))
         join = _make(cls, settings, similarity)
-        restore(join, settings, window, changes)
+        try:
+            restore(join, settings, window, changes)
+        except CapacityExceeded as error:
+            raise ValueError(str(error)) from error
     except (InvalidFile, FileNotFoundError, PermissionError, IsADirectoryError, MemoryError):
         raise
     except Exception as error:  # whatever is wrong with the bytes, it is the file's fault
@@ -261,6 +266,7 @@ def _make(cls: type[Join], settings: dict[str, Any], similarity: Similarity | No
         track_changes=settings["track_changes"],
         algorithm=settings["algorithm"],
         copies=settings["copies"],
+        max_pairs=settings["max_pairs"],
     )
 
 

@@ -12,7 +12,7 @@ import numpy as np
 
 from swoop.errors import InvalidArgument, InvalidData, InvalidType, NotInWindow
 from swoop.join.algorithms import make_engine
-from swoop.join.feed import Feed, Rows, make_skyband, make_topk
+from swoop.join.feed import AllPairsFeed, Feed, Rows, make_skyband, make_topk
 from swoop.join.ids import Ids, read_id
 from swoop.join.sets import flatten, read_set, single_kind
 from swoop.results import Changes, Explanation, Id, Pair, SkybandStep, Stream, TopK
@@ -74,7 +74,7 @@ class TopKJoin:
     Parameters
     ----------
     k
-        How many pairs.
+        How many pairs; None: all that are at least as similar as ``min_similarity``.
     window
         A duration (``"1 hour"``, a ``timedelta``) for sets with datetimes, an integer for sets with integer times,
         :func:`swoop.last` for the last n sets, or None: all sets.
@@ -94,6 +94,9 @@ class TopKJoin:
         ``"each"``: every set counts, so that four equal ones are six pairs. ``"once"``: a set that equals one of the window (of
         its side, in a two-stream join) renews it instead of standing beside it. Pairs are then of different *records*; a record
         has the id of its first set and stays until its newest copy leaves the window.
+    max_pairs
+        With ``k=None``, how many pairs there may be at a time, by default 10 million. A set that would make more is refused
+        with :class:`swoop.errors.CapacityExceeded`, before memory runs out: it has not arrived, and the join can go on.
 
     Notes
     -----
@@ -111,11 +114,18 @@ class TopKJoin:
     >>> join.advance(11)
     >>> join.topk()
     TopK([])
+
+    All pairs that are similar enough, however many there are:
+
+    >>> join = swoop.TopKJoin(k=None, window=10, min_similarity=0.5)
+    >>> join.insert_many({"tokens": [list("abc"), list("abd"), list("xyz"), list("abc")], "time": [1, 2, 3, 4]})
+    >>> [(pair.newer, pair.older, pair.similarity) for pair in join.topk()]
+    [(3, 0, 1.0), (3, 1, 0.5), (1, 0, 0.5)]
     """
 
     def __init__(
         self,
-        k: int = 10,
+        k: int | None = 10,
         window: Any = None,
         similarity: str | Similarity = "jaccard",
         *,
@@ -124,6 +134,7 @@ class TopKJoin:
         track_changes: bool = False,
         algorithm: str = "swoop",
         copies: Copies = "each",
+        max_pairs: int | None = None,
     ) -> None:
         self._spec = JoinSpec(
             k,
@@ -134,10 +145,11 @@ class TopKJoin:
             track_changes=track_changes,
             algorithm=algorithm,
             copies=copies,
+            max_pairs=max_pairs,
         )
         self._clock = Clock(self.window)
         self._ids = Ids()
-        self._feed = Feed()
+        self._feed = Feed() if k is not None else AllPairsFeed()
         self._engine = make_engine(self._spec)
         self._lock = threading.RLock()  # kernels run without Python's global lock
         self._begun: _Begun | None = None
@@ -148,8 +160,8 @@ class TopKJoin:
         return cls(**vars(spec))
 
     @property
-    def k(self) -> int:
-        """How many pairs."""
+    def k(self) -> int | None:
+        """How many pairs; None: all from ``min_similarity`` on."""
         return self._spec.k
 
     @property
@@ -186,6 +198,11 @@ class TopKJoin:
     def copies(self) -> Copies:
         """Whether each copy of a set counts, or all of them once."""
         return self._spec.copies
+
+    @property
+    def max_pairs(self) -> int | None:
+        """How many pairs there may be, if all are asked for."""
+        return self._spec.max_pairs
 
     def __reduce__(self) -> Any:
         raise InvalidType("a join cannot be copied or pickled; use save and load")
@@ -378,7 +395,10 @@ class TopKJoin:
     # results
 
     def topk(self) -> TopK:
-        """The most similar pairs now, at most k, in the total order. O(k), after what has arrived since is put in order."""
+        """The most similar pairs now, at most k, in the total order. O(k), after what has arrived since is put in order.
+
+        With ``k=None`` all n pairs, which are sorted: O(n log n).
+        """
         with self._lock:
             self._finish()
             rows, seen = self._engine.stock(self.k)
@@ -398,7 +418,7 @@ class TopKJoin:
 
         Each step holds from the end of the one before it (the first: from now) until its own. Where fewer than k of the pairs
         known now are left, the engine's floor is the bound; with ``algorithm="swoop-minimal"`` there is none. O(n log k) with n
-        pairs in the stock.
+        pairs in the stock. With ``k=None`` the bound is ``min_similarity``, forever, and pairs that equal it matter, too.
 
         Examples
         --------
@@ -411,6 +431,9 @@ class TopKJoin:
         """
         with self._lock:
             self._finish()
+            if self.k is None:
+                assert self.min_similarity is not None
+                return [SkybandStep(None, self.min_similarity)]
             (stock, _), floor = self._engine.stock(), self._engine.floor
             shown = self.similarity.shown
             pairs = zip(stock["end"].tolist(), map(shown, stock["key"].tolist()), strict=True)

@@ -14,7 +14,7 @@ from typing import Any
 
 import pyarrow as pa
 
-from swoop.errors import NotInWindow
+from swoop.errors import NotInWindow, too_many_pairs
 from swoop.live.cell import error_from_json
 from swoop.live.checkpoint import Checkpoint, State
 from swoop.live.chunks import from_bytes
@@ -50,7 +50,7 @@ class CellEngines:
         self._spec, self._checkpoint, self._finish_cells = spec, checkpoint, finish_cells
         self.cells = []
 
-    def restore(self, state: State, k: int) -> Changes | None:
+    def restore(self, state: State, k: int | None) -> Changes | None:
         """Read the union of the cells' top-k. With cells, k cannot be lowered."""
         union = concatenated(list(self._checkpoint.read(state.chunks)))
         join = self._spec.join
@@ -62,6 +62,8 @@ class CellEngines:
         tables, figures = _read_results(rows)
         self.cells = sorted(figures, key=lambda one: one["cell"])
         changes = self._merge.apply(tables["events"])
+        if (most := self._spec.join.max_pairs) is not None and len(self._merge) > most:
+            raise too_many_pairs(len(self._merge), most, "after this batch")
         counted = before.counters
         arrived = int(sum(one["rows"] for one in figures))
         state = replace(
@@ -125,6 +127,10 @@ class CellEngines:
 
     def skyband(self) -> list[SkybandStep]:
         """As far as the pairs of the cells' top-k tell."""
+        join = self._spec.join
+        if join.k is None:
+            assert join.min_similarity is not None
+            return [SkybandStep(None, join.min_similarity)]
         return self._merge.skyband()
 
 

@@ -79,7 +79,7 @@ class State:
     """
 
     batch: int
-    k: int
+    k: int | None
     ended: bool = False
     highest: int | None = None
     watermark: int | None = None

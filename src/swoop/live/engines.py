@@ -47,7 +47,7 @@ class Snapshot:
 class Engines(Protocol):
     """One engine, or those of all cells, as of some state. They keep the rows that they need under the checkpoint."""
 
-    def restore(self, state: State, k: int) -> Changes | None:
+    def restore(self, state: State, k: int | None) -> Changes | None:
         """Be as after a state, from now on with this k. Gives the changes that this makes, if k was lowered."""
 
     def process_batch(self, before: State, batch: int, rows: Any) -> StepResult:

@@ -75,7 +75,7 @@ class LiveStream:
     topk: TopK
     stats: StreamStats
     _state: State
-    _k: int  # of the steps to come
+    _k: int | None  # of the steps to come
     _dropped: Changes | None  # what lowering k makes, until it is sent out with the next step
 
     def __init__(
@@ -159,7 +159,7 @@ class LiveStream:
             log.warning("batch %d has the first such rows: %d late, %d rejected", state.batch, late.num_rows, rejected.num_rows)
 
     def _finish_step(self, rows: int, started: float) -> None:
-        if self._k > self._spec.join.k:  # the step was done again with the k it had
+        if self._k != self._spec.join.k:  # the step was done again with the k it had
             self._load(self._state, self._spec.join.k)
         self._refresh_snapshot(rows, time.perf_counter() - started)
 
@@ -217,12 +217,13 @@ class LiveStream:
             )
         log.info("re-running batch %d; its published results are replaced", batch)
 
-    def _load(self, state: State, k: int) -> None:
+    def _load(self, state: State, k: int | None) -> None:
         """Be as after a state, with the ``k`` of the steps to come. A step that is done again has the k it had."""
-        if state.k < self._spec.join.k:
+        known, asked = state.k, self._spec.join.k
+        if known is not None and asked is not None and known < asked:
             raise InvalidArgument(
-                f"the checkpoint {self._checkpoint.path!r} was made with k={state.k}, and k may be lowered but not raised to "
-                f"{self._spec.join.k}; use a new checkpoint"
+                f"the checkpoint {self._checkpoint.path!r} was made with k={known}, and k may be lowered but not raised to "
+                f"{asked}; use a new checkpoint"
             )
         self._state, self._k = state, k
         self._dropped = self._engines.restore(state, k)
@@ -250,4 +251,4 @@ class LiveStream:
     @cached_property
     def no_changes(self) -> Changes:
         """An empty feed, with the columns of a full one."""
-        return self._spec.make_join(1).changes()
+        return self._spec.make_join(self._spec.join.k).changes()

@@ -42,9 +42,11 @@ def _step(row: dict[str, Any]) -> tuple[Any, ...]:
 
 
 class Merge:
-    """The union of the cells' top-k, of which the first k are the top-k of all."""
+    """The union of the cells' top-k, of which the first k are the top-k of all. ``k`` None: all of them are."""
 
-    def __init__(self, k: int, similarity: Similarity, clock: Clock, two_streams: bool, union: pa.Table | None = None) -> None:
+    def __init__(
+        self, k: int | None, similarity: Similarity, clock: Clock, two_streams: bool, union: pa.Table | None = None
+    ) -> None:
         self._k, self._similarity, self._clock, self._two_streams = k, similarity, clock, two_streams
         self._schema = union.schema if union is not None else pa.schema([])
         self._entries = [_Entry(self._order(row), row) for row in (union.to_pylist() if union is not None else ())]
@@ -86,8 +88,11 @@ class Merge:
             else:
                 gone.append(self._entries.pop(place))
         k, near = self._k, len(rows)
-        below = self._entries[k : k + near]
-        first = {*self._entries[max(0, k - near) : k], *(entry for entry in new if not below or entry.order < below[0].order)}
+        below: list[_Entry] = []
+        first = {*new}
+        if k is not None:
+            below = self._entries[k : k + near]
+            first = {*self._entries[max(0, k - near) : k], *(e for e in new if not below or e.order < below[0].order)}
         left = sorted((entry for entry in (*gone, *below) if entry.is_top), key=_by_order, reverse=True)
         entered = sorted((entry for entry in first if not entry.is_top), key=_by_order)
         for entry in (*left, *entered):
@@ -108,8 +113,13 @@ class Merge:
         top = [entry.row for entry in self._entries[: self._k]]
         return TopK(len(top), lambda index: self._pair(top[index]), lambda: self._columns(top))
 
+    def __len__(self) -> int:
+        """How many pairs the top-k of all cells have."""
+        return len(self._entries)
+
     def skyband(self) -> list[SkybandStep]:
         """How similar a new pair must be to matter, as far as the pairs of the cells' top-k tell."""
+        assert self._k is not None
         pairs = ((row["older_time"] + self._clock.window.duration, row["similarity"]) for row in (e.row for e in self._entries))
         return make_skyband(pairs, None, 0, self._k, self._clock)
 

@@ -44,7 +44,7 @@ class OneEngine:
         self._clock = spec.clock()
         self._reading = threading.Lock()
 
-    def restore(self, state: State, k: int) -> Changes | None:
+    def restore(self, state: State, k: int | None) -> Changes | None:
         """Let the sets of the window that this state names arrive anew."""
         self.join = self._spec.make_join(k)
         self._texts = TablePayloads()
@@ -157,7 +157,7 @@ class OneEngine:
         return newer, older
 
 
-def _outranked(topk: TopK, k: int, at: Time) -> Changes:
+def _outranked(topk: TopK, k: int | None, at: Time) -> Changes:
     """What leaves the top-k because k was lowered."""
     lost = topk[k:]
 

@@ -27,7 +27,7 @@ class StreamSpec:
     tokens: str | TokenFunction = "tokens"  # how sets are made of the column ``tokens``
 
     def lasting(self) -> dict[str, Any]:
-        """What a run from the same checkpoint must share. With one cell, k may be lowered: each state knows its own."""
+        """What a run from the same checkpoint must share. With one cell, k may be lowered: each state has its own."""
         join = self.join
         return {
             "window": str(join.window),
@@ -38,7 +38,7 @@ class StreamSpec:
             "type of id": self.id_type,
             "type of tokens": self.token_type,
             "cells": self.cells,
-            **({"k": join.k} if self.cells > 1 else {}),
+            **({"k": "all"} if join.k is None else {"k": join.k} if self.cells > 1 else {}),
         }
 
     def shown(self, sets: pa.Table) -> pa.Table:
@@ -55,6 +55,6 @@ class StreamSpec:
         clock.kind = self.time_kind
         return clock
 
-    def make_join(self, k: int) -> TopKJoin:
+    def make_join(self, k: int | None) -> TopKJoin:
         """An empty join with a change feed; ``k`` may be that of an earlier run."""
         return TopKJoin.from_spec(replace(self.join, k=k, track_changes=True))

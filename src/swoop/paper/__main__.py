@@ -175,7 +175,7 @@ def report(arguments: argparse.Namespace, folder: Path) -> list[str]:
         lines += ["", "## Real data sets, k = 10", "", *COLUMNS]
         for path in arguments.more:
             lines += rates(DataSet.load(path), [1000, 10_000], 10, arguments, folder, [])
-    lines += memory(arguments, folder) + latency(arguments)
+    lines += all_pairs(arguments) + memory(arguments, folder) + latency(arguments)
     if arguments.text_rows:
         from swoop.paper import in_process
 
@@ -219,6 +219,28 @@ def header(arguments: argparse.Namespace) -> list[str]:
     return HEADER.format(
         commit=commit() or "unknown", machine=machine, rounds=arguments.rounds, seconds=arguments.seconds
     ).splitlines()
+
+
+def all_pairs(arguments: argparse.Namespace) -> list[str]:
+    info("all pairs above a threshold")
+    table = measure.all_pairs_table(2)
+    rates = {}
+    for k, tracked in ((None, False), (None, True), (10**9, False)):  # with changes, 10**9 would take hours
+        found = [measure.all_pairs(table, k=k, track_changes=tracked) for _ in range(arguments.rounds)]
+        rates[k, tracked], pairs = max(rate for rate, _ in found), found[0][1]
+    return [
+        "",
+        "## All pairs above a threshold",
+        "",
+        f"Sets per second of a stream of near copies: {measure.ALL_PAIRS_WINDOW:,} sets in the window, and",
+        f"{pairs:,} pairs from 0.5 on.",
+        "",
+        "| what | sets/s |",
+        "|---|--:|",
+        f"| `k=None` | {rates[None, False]:,.0f} |",
+        f"| `k=None`, with all changes taken | {rates[None, True]:,.0f} |",
+        f"| `k=10**9` | {rates[10**9, False]:,.0f} |",
+    ]
 
 
 def memory(arguments: argparse.Namespace, folder: Path) -> list[str]:

@@ -263,6 +263,36 @@ def start_times() -> tuple[float, float]:
     return spent[0], min(spent[1:])
 
 
+ALL_PAIRS_WINDOW, FAMILIES, SIZE = 30_000, 500, 10
+
+
+def all_pairs_table(rounds: int) -> pa.Table:
+    """So many windows of sets, each a copy of one of some families, in which one token in eight is another."""
+    rng = np.random.default_rng(1)
+    count = rounds * ALL_PAIRS_WINDOW
+    tokens = rng.integers(0, 200_000, (FAMILIES, SIZE))[rng.integers(0, FAMILIES, count)]
+    is_other = rng.random(tokens.shape) < 1 / 8
+    tokens[is_other] = rng.integers(0, 200_000, int(is_other.sum()))
+    lists = pa.LargeListArray.from_arrays(pa.array(np.arange(count + 1) * SIZE), pa.array(tokens.ravel()))
+    return pa.table({"tokens": lists, "time": pa.array(np.arange(count))})
+
+
+def all_pairs(table: pa.Table, step: int = 5000, **options: Any) -> tuple[float, int]:
+    """Sets per CPU second with all pairs from 0.5 on, once the window is full; and how many pairs there are in the end.
+
+    If changes are tracked, they are taken after each step.
+    """
+    join = swoop.TopKJoin(window=ALL_PAIRS_WINDOW, min_similarity=0.5, **options)
+    spent = 0.0
+    for first in range(0, table.num_rows, step):
+        start = time.process_time()
+        join.insert_many(table.slice(first, step))
+        if join.track_changes:
+            join.changes()
+        spent += time.process_time() - start if first >= ALL_PAIRS_WINDOW else 0.0
+    return (table.num_rows - ALL_PAIRS_WINDOW) / spent, len(join.topk())
+
+
 def feed_cost(data_set: DataSet, window: int, rounds: int) -> float:
     """The slow-down by the change feed, as a share."""
     table, duration = as_table(data_set), data_set.window_for(window)

@@ -42,7 +42,7 @@ from swoop.times import FIRST_DATETIME, LAST_DATETIME
 
 def topk_history(
     sets: DataFrame,
-    k: int,
+    k: int | None,
     window: Any,
     similarity: str | Similarity = "jaccard",
     *,
@@ -52,6 +52,7 @@ def topk_history(
     stream: str | None = None,
     reason: str | None = None,
     min_similarity: float | None = None,
+    max_pairs: int | None = None,
     slices: int | None = None,
 ) -> DataFrame:
     """Every stay of a pair in the top-k of a history.
@@ -61,7 +62,7 @@ def topk_history(
     sets
         One row per set: an id, a time (timestamp or integer, as the window requires) and an array of tokens. Unusable rows are
         left out with a warning that counts them; :func:`rejected` returns them.
-    k, window, similarity, min_similarity
+    k, window, similarity, min_similarity, max_pairs
         As for :class:`swoop.TopKJoin`. The window is a duration or an integer.
     id, time, tokens, stream
         Names of the columns. Instead of a column of tokens, a token function such as ``words("text")`` makes tokens where the
@@ -89,6 +90,7 @@ def topk_history(
         two_streams=stream is not None,
         min_similarity=min_similarity,
         track_changes=True,
+        max_pairs=max_pairs,
     )
     length = spec.window.duration
     names = Names(id, time, tokens, stream, reason=reason)

@@ -52,7 +52,7 @@ from swoop.times import WindowSpec, find_lateness, in_seconds
 
 def topk_stream(
     sets: DataFrame,
-    k: int,
+    k: int | None,
     window: Any,
     similarity: str | Similarity = "jaccard",
     *,
@@ -63,6 +63,7 @@ def topk_stream(
     text: str | None = None,
     reason: str | None = None,
     min_similarity: float | None = None,
+    max_pairs: int | None = None,
     lateness: Any = "10 seconds",
     max_ahead: Any = None,
     cells: int | Literal["auto"] = 1,
@@ -76,7 +77,7 @@ def topk_stream(
     sets
         A streaming DataFrame with one row per set: an id (integer, string or binary), a time (timestamp or integer, as the
         window requires) and an array of tokens. Unusable rows go to the rejected output.
-    k, window, similarity, min_similarity
+    k, window, similarity, min_similarity, max_pairs
         As for :class:`swoop.TopKJoin`. The window is a duration or an integer.
     id, time, tokens, stream
         Names of the columns. Instead of a column of tokens, a token function such as ``words("text")`` makes tokens where the
@@ -132,6 +133,7 @@ def topk_stream(
             min_similarity=min_similarity,
             track_changes=True,
             algorithm=algorithm,
+            max_pairs=max_pairs,
         ),
         lateness=find_lateness(lateness, length),
         max_ahead=None if max_ahead is None else find_lateness(max_ahead, length, "max_ahead"),
