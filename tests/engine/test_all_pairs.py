@@ -183,8 +183,8 @@ class _Engine:
     def __init__(self, rows: np.ndarray) -> None:
         self._rows = rows
 
-    def changes(self) -> tuple[int, np.ndarray]:
-        return 0, self._rows
+    def changes(self) -> tuple[int, np.ndarray, None]:
+        return 0, self._rows, None
 
     def forget_changes(self, stop: int) -> None:
         pass

@@ -98,7 +98,7 @@ def look(join: swoop.TopKJoin, rng: random.Random) -> None:
 
 def run_as_history(trial: Trial) -> int:
     """Run a trial whose window has a duration as a history, up to its last record, and compare every stay."""
-    if not isinstance(trial.options["window"], int) or trial.options["copies"] == "once":
+    if not isinstance(trial.options["window"], int):
         return 0
     rng = random.Random(f"{trial.seed} as a history")
     rows: list[dict[str, Any]] = []
@@ -108,7 +108,7 @@ def run_as_history(trial: Trial) -> int:
         rows.append({"id": place, "time": record.time, "tokens": tokens, "stream": record.stream})
     rng.shuffle(rows)
     schema = pa.schema([("id", pa.int64()), ("time", pa.int64()), ("tokens", pa.list_(pa.int64())), ("stream", pa.string())])
-    options = {name: value for name, value in trial.options.items() if name not in ("two_streams", "copies")}
+    options = {name: value for name, value in trial.options.items() if name != "two_streams"}
     stream = "stream" if trial.options["two_streams"] else None
     how = {"slices": rng.choice([None, 1, 2, 5, 20]), "threads": rng.choice([1, 2])}
     with thresholds.use(trial.limits):

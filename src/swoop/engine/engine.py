@@ -462,6 +462,13 @@ class Engine:
         numbers = np.arange(self.state.oldest, self.state.next)
         return np.unique(self._names(numbers, numbers & (self.memory["window.ring"].size - 1))[0].identities)
 
+    @property
+    def first_needed(self) -> int:
+        """The smallest arrival number by which a result may still name a set."""
+        if self.settings.copies_once and self.state.oldest < self.state.next:
+            return int(self.identities()[0])
+        return self.oldest
+
     def newest_of(self, arrival: int) -> int | None:
         """The newest set of the record with an identity, or the set with an arrival number; None if it is not valid."""
         if self.settings.copies_once:

@@ -25,7 +25,7 @@ from swoop.join.slices import NEVER, SEGMENT, Extent, join_segments, replay, sim
 from swoop.join.unusable import time_kind, why_unusable
 from swoop.results import History, Kind, Pair, Stream
 from swoop.similarity import Similarity
-from swoop.spec import JoinSpec
+from swoop.spec import Copies, JoinSpec
 from swoop.stays import Stay
 from swoop.text.columns import join_texts
 from swoop.text.functions import TokenFunction
@@ -53,6 +53,7 @@ def history(
     max_pairs: int | None = None,
     slices: int | None = None,
     threads: int | None = None,
+    copies: Copies = "each",
 ) -> History:
     """Every stay of a pair in the top-k of a history, as :func:`swoop.spark.topk_history` gives it, without Spark.
 
@@ -74,6 +75,9 @@ def history(
         on it.
     threads
         How many slices run at a time; by default as many as there are cores.
+    copies
+        As for :class:`swoop.TopKJoin`. Where copies count once, what a record is called depends on all that came before, so time
+        is not cut: the history is one slice.
 
     Returns
     -------
@@ -103,8 +107,10 @@ def history(
         min_similarity=min_similarity,
         track_changes=True,
         max_pairs=max_pairs,
+        copies=copies,
     )
     _check_count("slices", slices)
+    slices = 1 if copies == "once" else slices
     _check_count("threads", threads)
     texts = tokens.columns if isinstance(tokens, TokenFunction) else (tokens,)
     named = [("id", id), ("time", time), *(("tokens", name) for name in texts), *([("stream", stream)] if stream else [])]
@@ -282,7 +288,7 @@ def _result(rows: _Rows, stays: np.ndarray, spec: JoinSpec, kind: TimeKind) -> H
     stays, shown = stays[order], shown[order]
     newer, older = (rows.ids.take(pa.array(rows.lying_at(stays[side]))) for side in ("newer", "older"))
     streams = _streams(rows, stays["newer"]) if spec.two_streams else None
-    starts, ends = rows.times[stays["newer"]], rows.times[stays["older"]] + spec.window.duration
+    starts, ends = rows.times[stays["newer"]], stays["end"]
     is_open = stays["leave"] == NEVER
     clock = Clock(spec.window)
     clock.kind = kind

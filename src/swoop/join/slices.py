@@ -30,9 +30,11 @@ SEGMENT = np.dtype(
         ("overlap", "i8"),
         ("enter", "i8"),
         ("leave", "i8"),
+        ("end", "i8"),
     ]
 )
-"""A part of a stay, or all of it. Its sets are told by their arrival numbers."""
+"""A part of a stay, or all of it. Its sets are told by their arrival numbers. ``end`` is that of the pair, as it was at the last
+change."""
 
 NEVER = int(np.iinfo(np.int64).max)
 """When a stay ends that goes on at the end of the history."""
@@ -74,8 +76,8 @@ def replay(
 ) -> Iterator[tuple[np.ndarray, int]]:
     """Let the sets of a slice arrive, in order, and give the segments of stays within ``[start, stop)``. Times are ticks.
 
-    After each batch: the segments that have ended, as rows of ``SEGMENT``, and the arrival number of the oldest set in the
-    window. ``leave`` is the time at which a stay ends or is cut, and ``NEVER`` if the history ends.
+    After each batch: the segments that have ended, as rows of ``SEGMENT``, and the arrival number of the oldest set that may be
+    named later. ``leave`` is the time at which a stay ends or is cut, and ``NEVER`` if the history ends.
     """
     engine, clock = make_engine(spec), Clock(spec.window)
     segments = Segments(start)
@@ -89,11 +91,11 @@ def replay(
             engine.insert(ticks[places], offsets, found, sides[places])
             if rows:
                 clock.moved(kind, int(ticks[first + rows - 1]))
-        yield segments.take(_changes(engine)), engine.oldest
+        yield segments.take(_changes(engine)), engine.first_needed
     if not is_last:
         engine.advance(stop - 1)
-    yield segments.take(_changes(engine)), engine.oldest
-    yield segments.end(NEVER if is_last else stop), engine.oldest
+    yield segments.take(_changes(engine)), engine.first_needed
+    yield segments.end(NEVER if is_last else stop), engine.first_needed
 
 
 def _changes(engine: Any) -> np.ndarray:
@@ -134,18 +136,19 @@ class Segments:
         goes_on = enters.copy()
         goes_on[ends - 1] = False
         self._open = known[goes_on]
-        return self._segments(known[ends - 1], known["time"][ends])
+        return self._segments(known[ends - 1], known["time"][ends], known["end"][ends])
 
     def end(self, leave: int) -> np.ndarray:
         """The segments that are cut at the end of the slice, or last at the end of the history."""
-        return self._segments(self._open, leave)
+        return self._segments(self._open, leave, self._open["end"])
 
-    def _segments(self, entries: np.ndarray, leave: np.ndarray | int) -> np.ndarray:
+    def _segments(self, entries: np.ndarray, leave: np.ndarray | int, end: np.ndarray) -> np.ndarray:
         found = np.empty(len(entries), SEGMENT)
         for name in ("newer", "older", "key", "overlap"):
             found[name] = entries[name]
         found["enter"] = np.maximum(entries["time"], self._start)
         found["leave"] = leave
+        found["end"] = end
         return found[found["leave"] > found["enter"]]
 
 
@@ -158,6 +161,7 @@ def join_segments(segments: np.ndarray) -> np.ndarray:
     stays = segments[begins]
     is_last = np.append(~goes_on, True)[: len(segments)]
     stays["leave"] = segments["leave"][is_last]
+    stays["end"] = segments["end"][is_last]
     return stays  # type: ignore[no-any-return]
 
 

@@ -35,7 +35,7 @@ from swoop.spark.rows import (
     why_unusable,
 )
 from swoop.spark.slices import PAIR, replay_slice
-from swoop.spec import JoinSpec
+from swoop.spec import Copies, JoinSpec
 from swoop.text.functions import TokenFunction
 from swoop.times import FIRST_DATETIME, LAST_DATETIME
 
@@ -54,6 +54,7 @@ def topk_history(
     min_similarity: float | None = None,
     max_pairs: int | None = None,
     slices: int | None = None,
+    copies: Copies = "each",
 ) -> DataFrame:
     """Every stay of a pair in the top-k of a history.
 
@@ -72,6 +73,9 @@ def topk_history(
         A column that says what is wrong with a row, if that is known before: such rows are left out. Null where nothing is.
     slices
         The number of slices that time is cut into; by default chosen from the data and the cores.
+    copies
+        As for :class:`swoop.TopKJoin`. Where copies count once, what a record is called depends on all that came before, so time
+        is not cut: the history is one slice, which one core goes through.
 
     Returns
     -------
@@ -91,7 +95,9 @@ def topk_history(
         min_similarity=min_similarity,
         track_changes=True,
         max_pairs=max_pairs,
+        copies=copies,
     )
+    slices = 1 if copies == "once" else slices
     length = spec.window.duration
     names = Names(id, time, tokens, stream, reason=reason)
     names.check(sets)
