@@ -148,7 +148,7 @@ def test_texts_of_every_size(size: int) -> None:
 
 
 def test_short_and_long_texts_are_told_apart() -> None:
-    """A short text is its own key: with zeros behind it, or as bytes, it is another token, and so is the integer that it makes."""
+    """A short text is its own key: with zeros behind it, or as bytes, it is another token; so is the integer that it makes."""
     texts = [letter * size + end for letter in "az" for size in range(20) for end in ("", "\0", "\0\0", "b", "é")]
     packed = [int.from_bytes(f"{text:\0<7}\x0f".encode()[:8], "little") for text in ("a", "aaaaaaa")]
     tokens: list[Any] = [*texts, *(text.encode() for text in texts), *packed, *(-number for number in packed)]

@@ -70,7 +70,7 @@ def test_mixtures(texts: list[str], function: TokenFunction, data: Any) -> None:
 @pytest.mark.parametrize("special", ["é", "http://x ", "WWW.", "www", " ", "_", "😀", "Z", ""])
 @pytest.mark.parametrize("function", FUNCTIONS[:3])
 def test_words_at_every_place(special: str, function: TokenFunction) -> None:
-    """Characters of ASCII are read 64 at a time: words that begin, end and go on at every place of them, up to the last byte."""
+    """Characters of ASCII are read 64 at a time: words that begin, end and go on at every place, up to the last byte."""
     texts = [
         " " * before + "aB" * (size // 2) + special + "Cd" * (after // 2)
         for before in (0, 1, 5, 50, 60, 63, 64, 65)

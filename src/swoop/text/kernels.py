@@ -311,6 +311,16 @@ def read_characters(
 
 
 @kernel
+def count_letters(data: Any, begin: int, end: int, a: int, then_a: int, b: int, then_b: int) -> int:
+    """How often two letters of two bytes stand between two places."""
+    found = int64(0)
+    for p in range(begin, end - 1):
+        byte, then = data[uint64(p)], data[uint64(p + 1)]
+        found += ((byte == a) & (then == then_a)) | ((byte == b) & (then == then_b))
+    return found
+
+
+@kernel
 def count_runs(ends: Any, offsets: Any, n: int, between: int, run_offsets: Any) -> int:
     """How many runs of n tokens the rows have, up to each; and how many bytes all have, with ``between`` bytes in between."""
     total = int64(0)
