@@ -145,3 +145,23 @@ def test_texts_of_every_size(size: int) -> None:
         join.insert(tokens, 2 * time)
         (*pairs,) = join.topk()
         assert [pair.overlap for pair in pairs] == ([1] if time % 2 else [])
+
+
+def test_short_and_long_texts_are_told_apart() -> None:
+    """A short text is its own key: with zeros behind it, or as bytes, it is another token; so is the integer that it makes."""
+    texts = [letter * size + end for letter in "az" for size in range(20) for end in ("", "\0", "\0\0", "b", "é")]
+    packed = [int.from_bytes(f"{text:\0<7}\x0f".encode()[:8], "little") for text in ("a", "aaaaaaa")]
+    tokens: list[Any] = [*texts, *(text.encode() for text in texts), *packed, *(-number for number in packed)]
+    tokens = list(dict.fromkeys(tokens))
+    chance = random.Random(1)
+    join = swoop.TopKJoin(1, 10)
+    inside = join._engine
+    for _ in range(3):
+        chance.shuffle(tokens)
+        assert inside.interning.intern(Tokens.of(tokens), len(tokens)) == len(tokens)
+        numbers = inside.memory["batch.token_ids"].tolist()
+        assert len(set(numbers)) == len(tokens) == inside.vocabulary_size
+        assert inside.interning.tokens(np.array(numbers)).to_list() == tokens
+    join.insert([*texts, *packed], 1)
+    join.insert([*texts[::2], *packed], 2)
+    assert join.topk()[0].overlap == len({*texts[::2], *packed})

@@ -113,13 +113,34 @@ def test_rows_that_cannot_be_used(spark: SparkSession) -> None:
     ]
     sets = spark.createDataFrame(rows, SCHEMA)
     with pytest.warns(UserWarning, match="^4 rows are unusable"):
-        stays = topk_history(sets, 3, 10)
-    assert [tuple(row)[:2] for row in stays.collect()] == [(5, 1)]
+        stays = topk_history(sets, 3, 10).collect()
+    assert [tuple(row)[:2] for row in stays] == [(5, 1)]
     assert rejected(sets).count() == 4
     strange = spark.createDataFrame([*rows, (6, 3, ["a"], "up"), (7, 3, ["a"], None)], SCHEMA)
     assert {row.id for row in rejected(strange, stream="stream").collect()} == {None, 2, 3, 4, 6, 7}
     with pytest.warns(UserWarning, match="^6 rows"):
         assert topk_history(strange, 3, 10, stream="stream").count() == 1
+
+
+@pytest.mark.parametrize("slices", [None, 1, 3, 50])
+@pytest.mark.parametrize("seed", range(3))
+def test_a_history_ends_with_its_last_set(spark: SparkSession, slices: int | None, seed: int) -> None:
+    """Rows without a text that are earlier or later than all sets, or in between: slices may be cut by them, no result is."""
+    rng = random.Random(seed)
+    rows: list[Any] = [(n, rng.randrange(10, 40), rng.choice(["a b", "a b c", "b c", "d"])) for n in range(40)]
+    usable = list(rows)
+    rows += [(100 + n, rng.choice([rng.randrange(10), rng.randrange(10, 40), rng.randrange(40, 90)]), None) for n in range(60)]
+    posts = spark.createDataFrame(rows, "id long, time long, text string").repartition(2)
+    with pytest.warns(UnusableRows, match="^60 rows"):
+        stays = collected(topk_history(posts, 3, 9, tokens=words("text"), slices=slices))
+    usable.sort(key=lambda row: (row[1], row[0]))
+    assert stays == stays_of([Record(words("text")(row[2]), row[1], row[0]) for row in usable], k=3, window=9)
+
+
+def test_a_history_without_a_set(spark: SparkSession) -> None:
+    posts = spark.createDataFrame([(1, 1, None), (2, 5, None)], "id long, time long, text string")
+    with pytest.warns(UnusableRows, match="^2 rows"):
+        assert topk_history(posts, 3, 9, tokens=words("text")).collect() == []
 
 
 def test_no_rows_at_all(spark: SparkSession) -> None:
@@ -168,12 +189,13 @@ def test_equal_to_a_history_in_one_process(spark: SparkSession, as_text: bool) -
     sets = spark.createDataFrame(rows, "id string, time int, tokens array<string>, stream string, text string").repartition(3)
     table = pa.table(dict(zip(names, zip(*rows, strict=True), strict=True)))
     columns: dict[str, Any] = {"tokens": char_ngrams("text", n=1) if as_text else "tokens", "stream": "stream"}
+    expected = topk_history(sets, 4, 9, **columns, slices=3)
     with pytest.warns(UnusableRows) as on_spark:
-        expected = topk_history(sets, 4, 9, **columns, slices=3)
+        stays = collected(expected)
     with pytest.warns(UnusableRows) as here:
         found = swoop.history(table, 4, 9, **columns, slices=2, threads=2)
     assert on_spark[0].message.count == here[0].message.count > 9  # type: ignore[union-attr]
-    assert sorted((tuple(row.values()) for row in found.to_arrow().to_pylist()), key=repr) == collected(expected)
+    assert sorted((tuple(row.values()) for row in found.to_arrow().to_pylist()), key=repr) == stays
     assert found.to_arrow().schema.types == expected.toArrow().schema.types
     reasons = [reason for reason in why_unusable(table, **columns).to_pylist() if reason]
     assert sorted(reasons) == sorted(row.reason for row in rejected(sets, **columns).collect())
@@ -213,8 +235,8 @@ def test_texts_travel_and_become_the_tokens_of_the_reference(spark: SparkSession
     posts = spark.createDataFrame(rows, "id long, time long, title string, text string").repartition(3)
     for slices in (1, 5):
         with pytest.warns(UnusableRows):
-            stays = topk_history(posts, 4, 9, tokens=function, slices=slices)
-        assert collected(stays) == stays_of(records, k=4, window=9)
+            stays = collected(topk_history(posts, 4, 9, tokens=function, slices=slices))
+        assert stays == stays_of(records, k=4, window=9)
     assert rejected(posts, tokens=function).count() == len(rows) - len(records)
 
 

@@ -53,6 +53,7 @@ OPERATORS: dict[type[ast.operator], type[ast.operator]] = {
 
 SPEED: dict[str, str] = {
     "hash_integer": "any hash will do, as keys are compared",
+    "hash_of_ends": "any hash will do, as texts are compared",
     "plan_completion": "when a floor is lowered, not what is found; before pairs run short it is done at once",
     "prefetch_lists": "only asks for memory",
     "prefetch_lists_of": "only asks for memory",
@@ -74,12 +75,6 @@ HARMLESS: dict[tuple[str, str, str], str] = {
         "min(state.k, stock.size) - feed.entering",
         "(min(state.k, stock.size) + feed.entering)",
     ): "costs memory",
-    # Texts are compared anyway, so a key that differs only saves the comparison.
-    (
-        "place_of_text",
-        "stored >= 0 and vocabulary.token_key[token_id] == hashed",
-        "(stored >= 0 or vocabulary.token_key[token_id] == hashed)",
-    ): "costs speed",
     # The segment at the very beginning of the pool is not used again.
     ("new_segment", "0", "(1)"): "costs memory",
     # Of equal pairs fewer are counted, so the bound is lower than it could be: more candidates are verified.

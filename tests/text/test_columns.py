@@ -67,6 +67,21 @@ def test_mixtures(texts: list[str], function: TokenFunction, data: Any) -> None:
         assert made(texts, function) == [function(text) for text in texts]
 
 
+@pytest.mark.parametrize("special", ["é", "http://x ", "WWW.", "www", " ", "_", "😀", "Z", ""])
+@pytest.mark.parametrize("function", FUNCTIONS[:3])
+def test_words_at_every_place(special: str, function: TokenFunction) -> None:
+    """Characters of ASCII are read 64 at a time: words that begin, end and go on at every place, up to the last byte."""
+    texts = [
+        " " * before + "aB" * (size // 2) + special + "Cd" * (after // 2)
+        for before in (0, 1, 5, 50, 60, 63, 64, 65)
+        for size in (0, 2, 6, 8, 10, 58, 62, 64, 66, 130)
+        for after in (0, 2, 8, 70)
+    ]
+    assert made(texts, function) == [function(text) for text in texts]
+    for text in texts:
+        assert made([text], function) == [function(text)]
+
+
 def test_a_long_text() -> None:
     """Longer than a block, with more tokens than there was room for."""
     text = " ".join(f"w{number}" for number in range(400_000))

@@ -63,22 +63,22 @@ def find_history(files: Files, options: ReadingOptions, join: JoinOptions, run: 
                 stream=reading.stream,
                 reason="reason",
             ).persist()
-        try:
-            shown = stays if run.equal else stays.filter(stays["similarity"] < EQUAL[join.similarity])
-            history = History(
-                pairs=best(shown, sets, reading, run.show) if run.show else [],
-                rows=rows.count(),
-                stays=stays.count(),
-                rejected=_count_rejected(sets, lines, reading),
-                seconds=0.0,
-            )
-            if run.out is not None:
-                steps.step(f"writing {run.out}", tasks_of(spark))
-                _write(stays, run.out)
-            if run.rejected is not None:
-                _write(_rejected(sets, lines, reading).drop("rows"), run.rejected)
-        finally:
-            stays.unpersist()
+            try:
+                shown = stays if run.equal else stays.filter(stays["similarity"] < EQUAL[join.similarity])
+                history = History(
+                    pairs=best(shown, sets, reading, run.show) if run.show else [],
+                    rows=rows.count(),
+                    stays=stays.count(),
+                    rejected=_count_rejected(sets, lines, reading),
+                    seconds=0.0,
+                )
+                if run.out is not None:
+                    steps.step(f"writing {run.out}", tasks_of(spark))
+                    _write(stays, run.out)
+                if run.rejected is not None:
+                    _write(_rejected(sets, lines, reading).drop("rows"), run.rejected)
+            finally:
+                stays.unpersist()
         steps.step("stopping Spark")
     return History(history.pairs, history.rows, history.stays, history.rejected, time.monotonic() - began)
 

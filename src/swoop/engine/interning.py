@@ -14,7 +14,7 @@ import numpy as np
 from swoop.engine.memory import Memory, power_of_two
 from swoop.engine.thresholds import Thresholds
 from swoop.engine.tokens import BYTES, INTEGER, STRING, Tokens
-from swoop.engine.vocabulary import HEADER, SIZES_OF_TEXTS, intern_integers, intern_texts, recycle
+from swoop.engine.vocabulary import HEADER, IN_KEY, MOST_ROOM, SIZES_OF_TEXTS, intern_integers, intern_texts, recycle
 from swoop.errors import CapacityExceeded, InternalError
 
 
@@ -137,7 +137,7 @@ class Interning:
         """
         memory = self._memory
         memory.resize(("vocabulary.free_texts",), SIZES_OF_TEXTS)
-        needed = self._vocabulary.texts_end + 2 * text_bytes + 24 * tokens
+        needed = self._vocabulary.texts_end + 2 * text_bytes + MOST_ROOM * tokens
         if needed > memory["vocabulary.texts"].size:
             self._taken["texts grown"] += 1
             memory.resize(("vocabulary.texts",), (needed + needed // 4) // 8 * 8 + 8)
@@ -194,13 +194,18 @@ class Interning:
             return Tokens(integers=keys[token_ids])
         known: dict[int, Any] = {}
         for token_id in np.unique(token_ids).tolist():
-            start = int(starts[token_id]) - 1
-            if start < 0:
-                known[token_id] = int(keys[token_id])
+            start = int(starts[token_id])
+            key = int(keys[token_id])
+            if start == 0:
+                known[token_id] = key
+                continue
+            if start == IN_KEY:
+                kind, size = divmod(key >> 56, 8)
+                text = key.to_bytes(8, "little")[:size]
             else:
-                body = start + HEADER
-                text = texts[body : body + int.from_bytes(texts[start : start + 4].tobytes(), "little")].tobytes()
-                known[token_id] = text if texts[start + 4] == BYTES else text.decode("utf-8", "surrogatepass")
+                body, kind = start - 1 + HEADER, int(texts[start + 3])
+                text = texts[body : body + int.from_bytes(texts[start - 1 : start + 3].tobytes(), "little")].tobytes()
+            known[token_id] = text if kind == BYTES else text.decode("utf-8", "surrogatepass")
         return Tokens.of([known[token_id] for token_id in token_ids.tolist()])
 
     def _new_table(self, places: int) -> np.ndarray:

@@ -108,7 +108,7 @@ class Vocabulary(ctypes.Structure):
     old_table: Int64s
     next_table: Int64s
     token_key: Int64s
-    token_text: Int64s  # where the text of an id is, plus one; 0: it is no text
+    token_text: Int64s  # where the text of an id is, plus one; -1: it is its key; 0: it is no text
     free_ids: Int32s
     texts: Bytes
     free_texts: Int64s

@@ -2,8 +2,9 @@
 
 An open-addressing table of 8-byte entries: a tag, which is the upper 33 bits of the token's hash, and its id plus one (0:
 empty). The tag of an integer from 0 to 2^32 - 1 belongs to no other token, so it decides. All other tokens are wide, which the
-lowest bit of their tag tells: an integer is its own 64-bit key, so the key decides; a text has its hash for key, and its bytes
-decide.
+lowest bit of their tag tells, and the next bit tells whether they are texts. An integer is its own 64-bit key, so the key
+decides. So it does for a text of up to seven bytes, which is its own key as well, with its size and kind in the eighth byte.
+A longer text has a hash for key, which is negative; its bytes are kept, and decide.
 
 When a table is rather full, another takes its place, larger if need be. Then all ids are gone through, some at a time, so
 that no arrival has to wait for all of them: tokens that valid sets hold are entered into the new table, the ids of the
@@ -15,16 +16,23 @@ from __future__ import annotations
 
 from typing import Any
 
-from swoop.engine.compile import int64, jit, kernel, prefetch, uint64
+from swoop.engine.compile import int64, jit, kernel, noinline, prefetch, select, uint64
 from swoop.engine.layout import Vocabulary, state_of
 from swoop.engine.structures import as_words
+from swoop.engine.words import fold, load_word, low_bytes, store_word
 
 HEADER = 5  # bytes before a text: four of its length, one of its kind
 SIZES_OF_TEXTS = 64  # of the room for a text: 8, 16, ... 256 bytes, then powers of two
+MOST_ROOM = 24  # bytes of it beside twice those of the text
 _AHEAD, _NEAR = 48, 20  # tokens between a prefetch and its use: of a table's entry, and of a key
 
 _LOW = (1 << 32) - 1
 _WIDE = 1 << 31
+_TEXT = 1 << 32  # of what is wide
+_LONG = -(1 << 63)
+_SHORT = 7  # bytes of a text that fit into a key
+IN_KEY = -1  # instead of the place of a text that does
+_FACTOR, _OTHER_FACTOR = -0x5F89E29B87429BD1, 0x1D8E4E27C47D124F  # as many ones as zeros, in no order
 ID = _WIDE - 1  # the bits of an entry that are an id plus one; the others are the tag
 
 
@@ -41,18 +49,50 @@ def mix(value: int, seed: int) -> int:
 def hash_integer(token: int, seed: int) -> int:
     """Of 32 bits: they are the upper half, so that no other token has the same tag; below them is a scrambling of them."""
     if uint64(token) > uint64(_LOW):
-        return mix(token, seed) | _WIDE
+        return (mix(token, seed) | _WIDE) & ~_TEXT
     x = uint64(token) * uint64(seed)
     x = (x ^ (x >> uint64(32))) * uint64(0x9E3779B97F4A7C15)
     return int64((uint64(token) << uint64(32)) | (x >> uint64(33)))
 
 
 @jit
-def hash_text(texts: Any, start: int, end: int, kind: int, seed: int) -> int:
-    x = uint64(seed) ^ uint64(kind)
-    for p in range(start, end):
-        x = (x ^ uint64(texts[p])) * uint64(0x100000001B3)
-    return mix(int64(x), end - start) | _WIDE
+def key_of_text(texts: Any, start: int, end: int, kind: int, seed: int) -> int:
+    """A short text itself, or the hash of a longer one."""
+    size = end - start
+    if size > 2 * 8 or start + 8 > texts.size or texts.size < 8:
+        return key_of_any_text(texts, start, end, kind, seed)
+    first = load_word(texts, start)
+    last = load_word(texts, max(end - 8, 0))
+    kind_and_size = kind << 3 | size
+    short = low_bytes(first, size & _SHORT) | kind_and_size << 56
+    return select(size <= _SHORT, short, hash_of_ends(first, last, kind_and_size, seed))
+
+
+@jit
+def hash_of_ends(first: int, last: int, kind_and_size: int, seed: int) -> int:
+    """Of a text of eight bytes or more: of its first eight, or a hash of all that is before the last, and its last eight."""
+    return fold(fold(first ^ seed, _FACTOR) ^ last, _OTHER_FACTOR ^ kind_and_size) | _LONG
+
+
+@noinline
+def key_of_any_text(texts: Any, start: int, end: int, kind: int, seed: int) -> int:
+    """The same for any text, wherever it stands."""
+    size = end - start
+    kind_and_size = kind << 3 | size
+    if size <= _SHORT:
+        short = kind_and_size << 56
+        for p in range(size):
+            short |= int64(texts[start + p]) << (8 * p)
+        return short
+    hashed = load_word(texts, start)
+    for p in range(start + 8, end - 8, 8):
+        hashed = fold(hashed ^ seed, _FACTOR) ^ load_word(texts, p)
+    return hash_of_ends(hashed, load_word(texts, end - 8), kind_and_size, seed)
+
+
+@jit
+def hash_text(key: int, seed: int) -> int:
+    return mix(key, seed) | _WIDE | _TEXT
 
 
 @jit
@@ -74,7 +114,7 @@ def new_id(vocabulary: Vocabulary) -> int:
 @jit
 def is_text(vocabulary: Vocabulary, token_id: int) -> bool:
     """Whether an id is that of a text."""
-    return vocabulary.token_text.size > 0 and vocabulary.token_text[token_id] > 0
+    return vocabulary.token_text.size > 0 and vocabulary.token_text[token_id] != 0
 
 
 @jit
@@ -82,7 +122,8 @@ def free_id(vocabulary: Vocabulary, token_id: int) -> None:
     vocabulary.free_ids[vocabulary.free_id_count] = token_id
     vocabulary.free_id_count += 1
     if is_text(vocabulary, token_id):
-        free_text(vocabulary, vocabulary.token_text[token_id] - 1)
+        if vocabulary.token_text[token_id] != IN_KEY:
+            free_text(vocabulary, vocabulary.token_text[token_id] - 1)
         vocabulary.token_text[token_id] = 0
 
 
@@ -110,26 +151,51 @@ def place_of_integer(table: Any, vocabulary: Vocabulary, hashed: int, token: int
         return at
     while table[at] != 0:
         token_id = id_at(table, at)
-        if vocabulary.token_key[token_id] == token and not is_text(vocabulary, token_id):
+        if vocabulary.token_key[token_id] == token:
             return at
         at = next_like(table, hashed, limit, at + 1)
     return at
 
 
 @jit
+def is_same_text(vocabulary: Vocabulary, token_id: int, key: int, given: Any, start: int, end: int, kind: int) -> bool:
+    """Whether an id, which is that of a text, is that of this text."""
+    if vocabulary.token_key[token_id] != key:
+        return False
+    return key >= 0 or same_text(vocabulary, token_id, given, start, end, kind)
+
+
+@jit
 def place_of_text(
-    table: Any, vocabulary: Vocabulary, hashed: int, given: Any, start: int, end: int, kind: int, limit: int
+    table: Any, vocabulary: Vocabulary, hashed: int, key: int, given: Any, start: int, end: int, kind: int, limit: int
 ) -> int:
     """The same of a text."""
     at = next_like(table, hashed, limit, hashed)
-    while table[at] != 0:
-        token_id = id_at(table, at)
-        stored = vocabulary.token_text[token_id] - 1
-        is_like = stored >= 0 and vocabulary.token_key[token_id] == hashed
-        if is_like and same_text(vocabulary.texts, stored, given, start, end, kind):
-            return at
+    while table[at] != 0 and not is_same_text(vocabulary, id_at(table, at), key, given, start, end, kind):
         at = next_like(table, hashed, limit, at + 1)
     return at
+
+
+@noinline
+def id_of_text(vocabulary: Vocabulary, hashed: int, key: int, given: Any, start: int, end: int, kind: int) -> int:
+    """The id of a text, a new one if it has none. There must be room for that."""
+    table, old_table = vocabulary.table, vocabulary.old_table
+    place = place_of_text(table, vocabulary, hashed, key, given, start, end, kind, ID)
+    found = id_at(table, place)
+    if found < 0 and old_table.size > 0:
+        place_then = place_of_text(old_table, vocabulary, hashed, key, given, start, end, kind, vocabulary.migration_cursor)
+        found = id_at(old_table, place_then)
+    return found if found >= 0 else enter_text(vocabulary, place, hashed, key, given, start, end, kind)
+
+
+@jit
+def enter_text(vocabulary: Vocabulary, place: int, hashed: int, key: int, given: Any, start: int, end: int, kind: int) -> int:
+    """Give a new text an id."""
+    token_id = new_id(vocabulary)
+    vocabulary.token_key[token_id] = key
+    vocabulary.token_text[token_id] = IN_KEY if key >= 0 else store_text(vocabulary, given, start, end, kind) + 1
+    enter(vocabulary, place, hashed, token_id)
+    return token_id
 
 
 @jit
@@ -238,30 +304,56 @@ def intern_in_blocks(vocabulary: Vocabulary, keys: Any, token_ids: Any) -> int:
 
 @kernel
 def intern_texts(memory: Any) -> int:
-    """Turn the texts of ``batch.texts`` (they end at ``batch.ends``) into token ids likewise."""
+    """Turn the texts of ``batch.texts`` (they end at ``batch.ends``) into token ids likewise, some at a time.
+
+    First their keys and places are found, and memory is asked for. Most are then found in their first place. The bytes of long
+    ones are compared in the end.
+    """
     state = state_of(memory)
     vocabulary = state.vocabulary
     given, ends, token_ids = state.batch.texts, state.batch.ends, state.batch.token_ids
     table, old_table = vocabulary.table, vocabulary.old_table
-    kind = state.batch.text_kind
-    for p in range(ends.size - 1):
-        start, end = ends[p], ends[p + 1]
-        hashed = hash_text(given, start, end, kind, vocabulary.seed)
-        place = place_of_text(table, vocabulary, hashed, given, start, end, kind, ID)
-        found = id_at(table, place)
-        if found < 0:
-            if old_table.size > 0:
-                place_then = place_of_text(old_table, vocabulary, hashed, given, start, end, kind, vocabulary.migration_cursor)
-                found = id_at(old_table, place_then)
-            if found < 0:
-                if not has_room(vocabulary, 1) or vocabulary.texts_end + room_of(end - start) > vocabulary.texts.size:
-                    return p
-                found = new_id(vocabulary)
-                vocabulary.token_key[found] = hashed
-                vocabulary.token_text[found] = store_text(vocabulary, given, start, end, kind) + 1
-                enter(vocabulary, place, hashed, found)
-        token_ids[p] = found
-    return int64(ends.size - 1)
+    hashes, long_texts = vocabulary.block_hashes, vocabulary.block_others  # keys are behind the hashes
+    block = long_texts.size
+    mask, old_mask = table.size - 1, max(old_table.size - 1, 0)
+    kind, seed = state.batch.text_kind, vocabulary.seed
+    count = ends.size - 1
+    for first in range(0, count, block):
+        size = min(block, count - first)
+        if not has_room(vocabulary, size) or not has_text_room(vocabulary, size, ends[first + size] - ends[first]):
+            return first
+        for p in range(size):
+            key = key_of_text(given, ends[first + p], ends[first + p + 1], kind, seed)
+            hashed = hash_text(key, seed)
+            hashes[p], hashes[block + p] = hashed, key
+            prefetch(table, hashed & mask)
+            prefetch(old_table, hashed & old_mask)
+        for p in range(size):
+            found = id_at(table, hashes[p] & mask)
+            prefetch(vocabulary.token_key, found)
+            prefetch(vocabulary.token_text, found)
+        long_count = 0
+        for p in range(size):
+            hashed, key = hashes[p], hashes[block + p]
+            found = (table[hashed & mask] ^ (hashed & ~ID)) - 1
+            if uint64(found) >= uint64(ID) or vocabulary.token_key[found] != key:
+                found = id_of_text(vocabulary, hashed, key, given, ends[first + p], ends[first + p + 1], kind)
+            token_ids[first + p] = found
+            long_texts[long_count] = p
+            long_count += select(key < 0, 1, 0)
+            prefetch(vocabulary.texts, vocabulary.token_text[found])
+        for n in range(long_count):
+            p = int64(long_texts[n])
+            start, end = ends[first + p], ends[first + p + 1]
+            if not same_text(vocabulary, int64(token_ids[first + p]), given, start, end, kind):
+                token_ids[first + p] = id_of_text(vocabulary, hashes[p], hashes[block + p], given, start, end, kind)
+    return int64(count)
+
+
+@jit
+def has_text_room(vocabulary: Vocabulary, texts: int, size: int) -> bool:
+    """Whether so many more texts of so many bytes can be stored."""
+    return bool(vocabulary.texts_end + 2 * size + MOST_ROOM * texts <= vocabulary.texts.size)
 
 
 @jit
@@ -300,12 +392,9 @@ def store_text(vocabulary: Vocabulary, given: Any, start: int, end: int, kind: i
     else:
         at = vocabulary.texts_end
         vocabulary.texts_end += room_of(size)
-    texts = vocabulary.texts
-    for byte in range(4):
-        texts[at + byte] = (size >> (8 * byte)) & 255
-    texts[at + 4] = kind
+    store_word(vocabulary.texts, at, size | kind << 32)
     for p in range(size):
-        texts[at + HEADER + p] = given[start + p]
+        vocabulary.texts[at + HEADER + p] = given[start + p]
     return at
 
 
@@ -319,18 +408,20 @@ def free_text(vocabulary: Vocabulary, at: int) -> None:
 
 @jit
 def text_size(texts: Any, at: int) -> int:
-    return int64(texts[at]) | (int64(texts[at + 1]) << 8) | (int64(texts[at + 2]) << 16) | (int64(texts[at + 3]) << 24)
+    return load_word(texts, at) & _LOW
 
 
 @jit
-def same_text(texts: Any, at: int, given: Any, start: int, end: int, kind: int) -> bool:
-    size = end - start
-    if texts[at + 4] != kind or text_size(texts, at) != size:
+def same_text(vocabulary: Vocabulary, token_id: int, given: Any, start: int, end: int, kind: int) -> bool:
+    """Whether an id, which is that of a long text, is that of this one."""
+    texts, at, size = vocabulary.texts, vocabulary.token_text[token_id] - 1, end - start
+    if low_bytes(load_word(texts, at), HEADER) != size | kind << 32:
         return False
-    for p in range(size):
-        if texts[at + HEADER + p] != given[start + p]:
+    body, last = at + HEADER - start, end - 8
+    for p in range(start, last, 8):
+        if load_word(texts, body + p) != load_word(given, p):
             return False
-    return True
+    return load_word(texts, body + last) == load_word(given, last)
 
 
 @jit
@@ -344,9 +435,9 @@ def is_held(state: Any, slots: Any, token_id: int) -> bool:
 
 @jit
 def hash_of(vocabulary: Vocabulary, token_id: int) -> int:
-    """The hash of a token in the table: that of a text is its key."""
-    key = vocabulary.token_key[token_id]
-    return key if is_text(vocabulary, token_id) else hash_integer(key, vocabulary.seed)
+    """The hash of a token in the table."""
+    key, seed = vocabulary.token_key[token_id], vocabulary.seed
+    return hash_text(key, seed) if is_text(vocabulary, token_id) else hash_integer(key, seed)
 
 
 @kernel

@@ -76,8 +76,8 @@ def history(
     threads
         How many slices run at a time; by default as many as there are cores.
     copies
-        As for :class:`swoop.TopKJoin`. Where copies count once, what a record is called depends on all that came before, so time
-        is not cut: the history is one slice.
+        As for :class:`swoop.TopKJoin`. Where copies count once, what a record is called depends on all that came before, so
+        time is not cut: the history is one slice.
 
     Returns
     -------

@@ -33,8 +33,7 @@ SEGMENT = np.dtype(
         ("end", "i8"),
     ]
 )
-"""A part of a stay, or all of it. Its sets are told by their arrival numbers. ``end`` is that of the pair, as it was at the last
-change."""
+"""A part of a stay, or all of it. Its sets are told by their arrival numbers. ``end``: of the pair, when it changed last."""
 
 NEVER = int(np.iinfo(np.int64).max)
 """When a stay ends that goes on at the end of the history."""

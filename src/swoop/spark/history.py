@@ -9,10 +9,12 @@ from __future__ import annotations
 
 import warnings
 from collections.abc import Callable, Iterator
+from contextlib import suppress
 from itertools import pairwise
 from typing import Any
 
 import pyarrow as pa  # the annotations of a task's function must be known when it runs
+from pyspark import AccumulatorParam, TaskContext
 from pyspark.sql import Column, DataFrame, Window
 from pyspark.sql import functions as F  # noqa: N812
 from pyspark.sql import types as T  # noqa: N812
@@ -25,6 +27,7 @@ from swoop.spark.rows import (
     find_spark_window,
     from_ticks,
     id_of,
+    in_range,
     quoted,
     readable,
     row_in_json,
@@ -37,7 +40,10 @@ from swoop.spark.rows import (
 from swoop.spark.slices import PAIR, replay_slice
 from swoop.spec import Copies, JoinSpec
 from swoop.text.functions import TokenFunction
-from swoop.times import FIRST_DATETIME, LAST_DATETIME
+from swoop.times import FIRST_DATETIME, LAST_DATETIME, TimeKind
+
+SAMPLE = 16
+"""One in so many rows tells where to cut."""
 
 
 def topk_history(
@@ -62,7 +68,7 @@ def topk_history(
     ----------
     sets
         One row per set: an id, a time (timestamp or integer, as the window requires) and an array of tokens. Unusable rows are
-        left out with a warning that counts them; :func:`rejected` returns them.
+        left out, and when the result is made, a warning counts them; :func:`rejected` returns them.
     k, window, similarity, min_similarity, max_pairs
         As for :class:`swoop.TopKJoin`. The window is a duration or an integer.
     id, time, tokens, stream
@@ -74,8 +80,8 @@ def topk_history(
     slices
         The number of slices that time is cut into; by default chosen from the data and the cores.
     copies
-        As for :class:`swoop.TopKJoin`. Where copies count once, what a record is called depends on all that came before, so time
-        is not cut: the history is one slice, which one core goes through.
+        As for :class:`swoop.TopKJoin`. Where copies count once, what a record is called depends on all that came before, so
+        time is not cut: the history is one slice, which one core goes through.
 
     Returns
     -------
@@ -103,28 +109,30 @@ def topk_history(
     names.check(sets)
     kind = time_kind(sets, time, spec.window)
     sets, names = names.plain(sets)
-    prepared = sets.select(
-        id_of(sets, names).alias("id"),
-        ticks(names.time, kind).alias("time"),
-        tokens_of(sets, names).alias("tokens"),
-        *([stream_of(names).alias("stream")] if stream else []),
-        why_unusable(sets, names, kind).alias("reason"),
-    )
-    extent, unusable = _measure(prepared, slices)
-    if unusable:
-        warnings.warn(UnusableRows(unusable, "swoop.spark.rejected(sets, ...) returns them with the reasons"), stacklevel=2)
+    prepared = _prepared(sets, names, kind)
+
+    def cut(extent: Extent) -> list[int]:
+        return extent.cuts(length, slices, _cores(sets)) if extent.rows else []
+
+    # times tell enough to cut, if there is a set in the last slice: the history ends with its last set, in the last slice
+    valid = F.when(in_range(F.col("time"), kind), F.col("time"))
+    cuts = cut(_measure(prepared, valid, slices))
+    if cuts and not _has_set_from(sets, names, kind, cuts[-2]):
+        cuts = cut(_measure(prepared, F.when(F.col("reason").isNull(), F.col("time")), slices))
     id_type = prepared.schema["id"].dataType
-    if extent.rows == 0:
+    if not cuts:
+        _warn(prepared.count())
         segments = prepared.sparkSession.createDataFrame([], _segment_schema(id_type))
     else:
-        cuts = extent.cuts(length, slices, _cores(sets))
-        run = _replay(spec, names.made, cuts, T.StructType([T.StructField("id", id_type)]))
+        run = _replay(spec, names.made, cuts, T.StructType([T.StructField("id", id_type)]), _counter(prepared))
         # not a filter: Spark would push it down to the texts, and make the tokens of each once more for it
-        slices_of = F.when(F.col("reason").isNull(), _slices_of(F.col("time"), cuts, length))
+        usable = F.col("reason").isNull()
+        slices_of = F.when(usable, _slices_of(F.col("time"), cuts, length)).otherwise(F.array(F.lit(len(cuts) - 1)))
         segments = (
             prepared.withColumn("slice", F.explode(slices_of))
+            .withColumn("tokens", F.when(usable, F.col("tokens")))
             .drop("reason")
-            .repartitionById(len(cuts) - 1, "slice")
+            .repartitionById(len(cuts), "slice")
             .sortWithinPartitions("slice", "time", "id", "tokens", *(["stream"] if stream else []))
             .groupBy("slice")
             .applyInArrow(run, _segment_schema(id_type))
@@ -205,16 +213,69 @@ def explain(pairs: DataFrame, sets: DataFrame, *, id: str = "id", tokens: str | 
     )
 
 
-def _measure(prepared: DataFrame, slices: int | None) -> tuple[Extent, int]:
-    """The extent of the usable rows, and how many are unusable. One pass over all rows."""
-    usable = F.col("reason").isNull()
-    time = F.when(usable, F.col("time"))
+def _prepared(sets: DataFrame, names: Names, kind: TimeKind) -> DataFrame:
+    """Rows as sets, with what is wrong with them."""
+    return sets.select(
+        id_of(sets, names).alias("id"),
+        ticks(names.time, kind).alias("time"),
+        tokens_of(sets, names).alias("tokens"),
+        *([stream_of(names).alias("stream")] if names.stream else []),
+        why_unusable(sets, names, kind).alias("reason"),
+    )
+
+
+def _measure(prepared: DataFrame, time: Column, slices: int | None) -> Extent:
+    """The extent of the rows of which a time is given. One pass over what that is made of; nothing else is read."""
     steps = steps_of(slices)
-    quantiles = F.percentile_approx(time, [n / steps for n in range(steps + 1)], 10_000)
-    found = prepared.select(F.count_if(usable), F.min(time), F.max(time), quantiles, F.count_if(~usable)).first()
+    is_sample = F.lit(True) if slices else F.monotonically_increasing_id() % SAMPLE == 0
+    times = prepared.select(time.alias("time")).select("time", F.when(is_sample, F.col("time")).alias("sample"))
+    quantiles = F.percentile_approx("sample", [n / steps for n in range(steps + 1)], 10_000)
+    found = times.select(F.count("time"), F.min("time"), F.max("time"), quantiles).first()
     assert found is not None
-    *extent, unusable = found
-    return Extent(*extent), unusable
+    rows, first, last, cuts = found
+    return Extent(rows, first, last, cuts or [first])
+
+
+def _has_set_from(sets: DataFrame, names: Names, kind: TimeKind, time: int) -> bool:
+    """Whether a row of this time or a later one can be used. Most often the first row that is looked at can.
+
+    What is compared first is the column itself, so that sources which know about it read nothing that is earlier.
+    """
+    late = sets.filter(F.col(names.time) >= from_ticks(F.lit(time).cast("long"), kind))
+    usable = _prepared(late, names, kind).filter((F.col("time") >= F.lit(time)) & F.col("reason").isNull())
+    return bool(usable.select(F.lit(1)).take(1))
+
+
+class _Warning(AccumulatorParam[int]):
+    """Warns of what tasks count, when they have counted it: before the result is there."""
+
+    def zero(self, value: int) -> int:
+        return 0
+
+    def addInPlace(self, value1: int, value2: int) -> int:  # noqa: N802
+        if TaskContext.get() is None:  # in the driver
+            with suppress(UnusableRows):  # an error here would end the line on which Spark tells this process what tasks count
+                _warn(value2)
+        return value1 + value2
+
+
+def _counter(prepared: DataFrame) -> Callable[[int], None]:
+    """What tasks tell the number of unusable rows. Over Spark Connect nobody would hear it, so they are counted now."""
+    try:
+        counted = prepared.sparkSession.sparkContext.accumulator(0, _Warning())
+    except Exception:  # Spark Connect has no context
+        _warn(prepared.filter(F.col("reason").isNotNull()).count())
+        return _ignore
+    return counted.add
+
+
+def _ignore(count: int) -> None:
+    pass
+
+
+def _warn(unusable: int) -> None:
+    if unusable:
+        warnings.warn(UnusableRows(unusable, "swoop.spark.rejected(sets, ...) returns them with the reasons"), stacklevel=3)
 
 
 def _cores(sets: DataFrame) -> int:
@@ -250,8 +311,10 @@ def _segment_schema(id_type: T.DataType) -> T.StructType:
     )
 
 
-def _replay(spec: JoinSpec, tokens: str | TokenFunction, cuts: list[int], ids: T.StructType) -> Callable[..., Any]:
-    """The function of a slice: its sets in, segments of stays out."""
+def _replay(
+    spec: JoinSpec, tokens: str | TokenFunction, cuts: list[int], ids: T.StructType, count: Callable[[int], None]
+) -> Callable[..., Any]:
+    """The function of a slice: its sets in, segments of stays out. Behind the last slice are unusable rows, to be counted."""
     from pyspark.sql.pandas.types import to_arrow_schema
 
     id_type = to_arrow_schema(ids).field("id").type
@@ -259,6 +322,9 @@ def _replay(spec: JoinSpec, tokens: str | TokenFunction, cuts: list[int], ids: T
 
     def replay(key: tuple[pa.Scalar, ...], batches: Iterator[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
         number = key[0].as_py()
+        if number == len(cuts) - 1:
+            count(sum(batch.num_rows for batch in batches))
+            return
         is_last = number == len(cuts) - 2
         yield from replay_slice(batches, in_ticks, tokens, cuts[number], cuts[number + 1], is_last, id_type)
 

@@ -166,16 +166,21 @@ def stream_of(names: Names) -> Column:
     return F.col(names.stream).cast("string") if names.stream else F.lit("left")
 
 
+def in_range(ticks: Column, kind: TimeKind) -> Column:
+    """Whether a time, which is not null, can be used."""
+    first, last = (-LATEST + 1, LATEST - 1) if kind == "integer" else (FIRST_DATETIME, LAST_DATETIME)
+    return ticks.between(F.lit(first), F.lit(last))
+
+
 def why_unusable(sets: DataFrame, names: Names, kind: TimeKind) -> Column:
     """What is wrong with a row; null if nothing is."""
-    when, tokens, types = ticks(names.time, kind), tokens_of(sets, names), sets.schema
-    first, last = (-LATEST + 1, LATEST - 1) if kind == "integer" else (FIRST_DATETIME, LAST_DATETIME)
+    tokens, types = tokens_of(sets, names), sets.schema
     known = F.col(names.reason).cast("string") if names.reason else F.lit(None)
     found = (
         F.when(known.isNotNull(), known)
         .when(F.col(names.id).isNull(), "the id is null")
         .when(F.col(names.time).isNull(), "the time is null")
-        .when((when < F.lit(first)) | (when > F.lit(last)), "the time is out of range")
+        .when(~in_range(ticks(names.time, kind), kind), "the time is out of range")
     )
     if isinstance(types[names.id].dataType, T.StringType):
         found = found.when(~F.is_valid_utf8(id_of(sets, names)), "the id is not UTF-8")

@@ -38,19 +38,19 @@ def prepare(texts: pa.Array, function: TokenFunction) -> pa.Array:
     if function.nfc:
         is_ascii = pc.string_is_ascii(texts).to_numpy(zero_copy_only=False)
         texts = _replace(texts, ~is_ascii, lambda text: unicodedata.normalize("NFC", text))
-    for letter in _IN_CONTEXT:
-        texts = _replace(texts, _which_have(texts, letter), str.lower)
-    return texts
+    return _replace(texts, _which_have(texts, _IN_CONTEXT), str.lower)
 
 
-def _which_have(texts: pa.Array, letter: str) -> np.ndarray:
-    """Which texts have a letter of two bytes. Most often none has, and one look at all bytes tells that."""
+def _which_have(texts: pa.Array, letters: tuple[str, str]) -> np.ndarray:
+    """Which texts have one of two letters of two bytes. Most often none has, and one look at all bytes tells that."""
     ends, data = _ends_and_bytes(texts)
-    first, second = letter.encode()
-    places = ends[0] + np.flatnonzero(data[ends[0] : ends[-1]] == first)
-    places = places[data[places + 1] == second]  # no text ends in the middle of a letter
     found = np.zeros(len(texts), bool)
-    found[np.searchsorted(ends, places, side="right") - 1] = True
+    encoded = [letter.encode() for letter in letters]
+    if kernels.count_letters(data, ends[0], ends[-1], *encoded[0], *encoded[1]):
+        for first, second in encoded:
+            places = ends[0] + np.flatnonzero(data[ends[0] : ends[-1]] == first)
+            places = places[data[places + 1] == second]  # no text ends in the middle of a letter
+            found[np.searchsorted(ends, places, side="right") - 1] = True
     return found
 
 
@@ -76,12 +76,11 @@ def _tables() -> tuple[np.ndarray, np.ndarray, np.ndarray]:
 
 def make_tokens(texts: pa.Array, function: TokenFunction) -> Iterator[Block]:
     """The tokens of a column of valid texts, without nulls, in blocks of rows."""
-    texts = prepare(texts, function)
-    ends, data = _ends_and_bytes(texts)
+    ends, _ = _ends_and_bytes(texts)
     first, block = 0, max(BLOCK // function.n, 1)
     while first < len(texts):
         stop = max(first + 1, int(np.searchsorted(ends, ends[first] + block, side="right")) - 1)
-        offsets, tokens = _read_block(data, ends[first : stop + 1], function)
+        offsets, tokens = _read_block(prepare(texts[first:stop], function), function)
         yield Block(first, stop - first, offsets, Tokens(strings=tokens))
         first = stop
 
@@ -91,8 +90,9 @@ def _bytes_of(buffer: pa.Buffer | None) -> np.ndarray:
     return np.frombuffer(buffer, np.uint8) if buffer is not None and buffer.size else np.frombuffer(b" ", np.uint8)[:0]
 
 
-def _read_block(data: np.ndarray, ends: np.ndarray, function: TokenFunction) -> tuple[np.ndarray, Texts]:
+def _read_block(texts: pa.Array, function: TokenFunction) -> tuple[np.ndarray, Texts]:
     classes, lower, ascii_words = _tables()
+    ends, data = _ends_and_bytes(texts)
     size = int(ends[-1] - ends[0])
     out = np.empty(size + size // 2 + 8, np.uint8)
     position, offsets = np.zeros(4, np.int64), np.zeros(len(ends), np.int64)

@@ -7,6 +7,7 @@ from typing import Any, NamedTuple
 import numpy as np
 
 from swoop.engine.compile import int64, jit, kernel, uint64
+from swoop.engine.words import BITS, high_bits, load_word, low_bytes, lower_word, store_word, word_bits, zeros_below
 from swoop.text.characters import (
     FLAG_LETTERS,
     PICTURE,
@@ -126,6 +127,50 @@ def size_of_beginning(data: Any, at: int, end: int) -> int:
     return p + 3 if is_address and letter_at(data, at + p + 2, end) == 0x2F else 0
 
 
+_MOST_WORDS = BITS // 2 + 1
+"""Words of so many bytes."""
+
+_HTTP, _WWW = (int.from_bytes(begin, "little") for begin in (b"http", b"www"))
+
+
+class Reached(NamedTuple):
+    """Where reading stands: the byte, the tokens, and the bytes that were written."""
+
+    at: int
+    tokens: int
+    to: int
+
+
+@jit
+def read_ascii_words(data: Any, at: int, end: int, keep_urls: bool, out: Any, to: int, token_ends: Any, tokens: int) -> Reached:
+    """Read the words among 64 bytes, or up to the end of the text, that consist of ASCII and are seen to end there.
+
+    Stops before what may be an address of the web, and before what is not ASCII.
+    """
+    left = min(end - at, BITS)
+    high = min(zeros_below(high_bits(data, at)), left)
+    words = word_bits(data, at)
+    if high < BITS:
+        words &= (1 << high) - 1
+    while words != 0:
+        first = zeros_below(words)
+        size = zeros_below(~int64(uint64(words) >> uint64(first)))
+        begin, stop = at + first, at + first + size
+        if first + size == high and stop != end:  # it may go on
+            return Reached(begin, tokens, to)
+        word = lower_word(load_word(data, begin))
+        if keep_urls and (low_bytes(word, 3) == _WWW or low_bytes(word, 4) == _HTTP):
+            return Reached(begin, tokens, to)
+        store_word(out, to, word)
+        for p in range(8, size, 8):
+            store_word(out, to + p, lower_word(load_word(data, begin + p)))
+        to += size
+        tokens += 1
+        token_ends[uint64(tokens)] = to
+        words &= words + (words & -words)
+    return Reached(at + high, tokens, to)
+
+
 @kernel
 def read_words(
     data: Any,
@@ -143,16 +188,22 @@ def read_words(
     """Read the words of texts, of which the n-th ends at ``ends[n + 1]``, from ``position`` on.
 
     ``ascii_words`` has the small letter of each byte that is a character of a word by itself, and 0 for others.
-    ``out`` has half as much room again as the texts: no character grows more in lower case. ``offsets[n + 1]`` becomes how many
-    tokens there are up to row n.
+    ``out`` has half as much room again as the texts, as no character grows more in lower case, and room for a word of the
+    machine. ``offsets[n + 1]`` becomes how many tokens there are up to row n.
     """
     tokens, begin = position[TOKENS], position[BYTES]
     for row in range(position[ROW], ends.size - 1):
         end = ends[row + 1]
         at = max(position[AT], ends[row])
         while at < end:
-            if tokens + 1 >= token_ends.size:
+            if tokens + _MOST_WORDS >= token_ends.size:
                 return stop_reading(FULL, position, row, at, begin, tokens)
+            if data[uint64(at)] < 0x80 and at + BITS + 8 <= data.size:
+                reached = read_ascii_words(data, at, end, keep_urls, out, begin, token_ends, tokens)
+                is_ahead = reached.at > at
+                at, tokens, begin = reached.at, reached.tokens, reached.to
+                if is_ahead:
+                    continue
             to = begin
             beginning = size_of_beginning(data, at, end) if keep_urls else 0
             if beginning > 0:
@@ -257,6 +308,16 @@ def read_characters(
             at += character.size
         offsets[row + 1] = tokens
     return stop_reading(DONE, position, int64(ends.size) - 1, 0, to, tokens)
+
+
+@kernel
+def count_letters(data: Any, begin: int, end: int, a: int, then_a: int, b: int, then_b: int) -> int:
+    """How often two letters of two bytes stand between two places."""
+    found = int64(0)
+    for p in range(begin, end - 1):
+        byte, then = data[uint64(p)], data[uint64(p + 1)]
+        found += ((byte == a) & (then == then_a)) | ((byte == b) & (then == then_b))
+    return found
 
 
 @kernel
