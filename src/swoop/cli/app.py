@@ -68,6 +68,7 @@ def run(
     k: o.K = "10",
     similarity: o.SimilarityOption = "jaccard",
     min_similarity: o.MinSimilarity = None,
+    copies: o.CopiesOption = None,
     out: Annotated[
         str | None,
         typer.Option(
@@ -89,7 +90,7 @@ def run(
     """Find the most similar pairs of a whole history, from files.
 
     The window slides over the history; every pair that is among the k most similar at any moment is a result.
-    Local files are read in this process; Spark is used if asked for, or if the input needs it.
+    Equal sets count as one, unless --copies each is given. Local files are read in this process; Spark is used if asked for, or if the input needs it.
 
     [bold]Examples[/bold]
 
@@ -106,7 +107,9 @@ def run(
     from swoop.reading.files import find_files
 
     reading = o.reading_options(id, time, text, tokens, stream, group_by, tokenizer, time_unit, time_format, min_tokens)
-    join = JoinOptions(o.pairs_wanted(k), o.number_or_text(window), similarity, min_similarity)
+    pairs = o.pairs_wanted(k)
+    how = copies or ("each" if pairs is None else "once")
+    join = JoinOptions(pairs, o.number_or_text(window), similarity, min_similarity, how)
     options = RunOptions(out, rejected, show, equal, as_json, spark, master, memory)
     options.check(join)
     with with_standard_input(inputs, format) as (paths, kind):

@@ -26,6 +26,7 @@ class JoinOptions:
     window: Any
     similarity: str
     min_similarity: float | None
+    copies: Any = "each"
 
     @property
     def result(self) -> str:
@@ -38,7 +39,7 @@ class JoinOptions:
             raise WrongUsage("-k all needs --min-similarity: how similar pairs have to be")
         if self.k is not None and self.k < 1:
             raise WrongUsage(f"-k must be at least 1, not {self.k}")
-        JoinSpec(self.k, self.window, self.similarity, min_similarity=self.min_similarity)
+        JoinSpec(self.k, self.window, self.similarity, min_similarity=self.min_similarity, copies=self.copies)
 
 
 @dataclass(frozen=True)

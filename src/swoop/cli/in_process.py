@@ -79,6 +79,7 @@ def find_history(files: Files, options: ReadingOptions, join: JoinOptions, run: 
         tokens=reading.tokens,
         stream=reading.stream,
         min_similarity=join.min_similarity,
+        copies=join.copies,
     ).to_arrow()
     stays = stays.sort_by([(name, "descending" if name == "similarity" else "ascending") for name in ORDER])
     if run.out is not None:

@@ -60,6 +60,7 @@ def find_history(files: Files, options: ReadingOptions, join: JoinOptions, run: 
                 join.similarity,
                 tokens=reading.tokens,
                 min_similarity=join.min_similarity,
+                copies=join.copies,
                 stream=reading.stream,
                 reason="reason",
             ).persist()

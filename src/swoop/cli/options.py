@@ -85,6 +85,15 @@ SimilarityOption = Annotated[
 MinSimilarity = Annotated[
     float | None, _option("--min-similarity", help="Ignore pairs that are less similar.", panel=JOIN, metavar="X")
 ]
+CopiesOption = Annotated[
+    str | None,
+    _option(
+        "--copies",
+        help="once: equal sets count as one; each: every one counts. Once by default, but for -k all.",
+        panel=JOIN,
+        metavar="HOW",
+    ),
+]
 
 Spark = Annotated[bool, _option("--spark", help="Use Spark, on all local cores unless --master says where.", panel=EXECUTION)]
 Master = Annotated[
