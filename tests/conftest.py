@@ -14,8 +14,11 @@ from swoop.spark import session
 from tests.support import quick_java
 
 QUICK_JAVA = quick_java.options()
-for variable in quick_java.VARIABLES:
-    os.environ.setdefault(variable, QUICK_JAVA)
+QUICK_SPARK = f"{QUICK_JAVA} -Dspark.python.daemon.module=tests.support.spark_daemon"
+os.environ.setdefault("SPARK_SUBMIT_OPTS", QUICK_SPARK)
+os.environ.setdefault("SPARK_DAEMON_JAVA_OPTS", QUICK_JAVA)
+# processes that tests start, and the daemon in theirs, find these tests
+os.environ["PYTHONPATH"] = os.pathsep.join(filter(None, [str(Path(__file__).parents[1]), os.environ.get("PYTHONPATH")]))
 
 settings.register_profile("default", deadline=None, suppress_health_check=[HealthCheck.too_slow, HealthCheck.data_too_large])
 settings.register_profile("ci", settings.get_profile("default"), derandomize=True)

@@ -33,6 +33,7 @@ def run(engine: Engine, times: np.ndarray, offsets: np.ndarray, tokens: np.ndarr
     return engine
 
 
+@pytest.mark.no_cover
 @pytest.mark.parametrize("texts", [False, True])
 def test_memory_does_not_grow_on_ever_new_tokens(texts: bool) -> None:
     join = swoop.TopKJoin(k=10, window=swoop.last(1000))
@@ -141,6 +142,7 @@ def test_a_window_that_is_too_large_is_refused() -> None:
         run(engine, times, offsets, tokens)
 
 
+@pytest.mark.no_cover
 def test_sets_of_a_hundred_thousand_tokens() -> None:
     join = swoop.TopKJoin(k=2, window=10, similarity="cosine")
     join.insert(range(100_000), 1)

@@ -50,7 +50,7 @@ def rows_of(table: Any) -> list[tuple[Any, ...]]:
     return sorted((tuple(map(plain, row.values())) for row in table.to_pylist()), key=repr)
 
 
-EXPECTED = {"k": 3, "window": "20 s", "similarity": "jaccard"}
+EXPECTED = {"k": 3, "window": "20 s", "similarity": "jaccard", "copies": "once"}
 
 
 @pytest.fixture
@@ -74,7 +74,7 @@ def test_all_pairs(tmp_path: Path, lines: Path, swoop: Swoop) -> None:
     out = tmp_path / "out.parquet"
     done = swoop("run", lines, "--window", "20s", "-k", "all", "--min-similarity", 0.3, "--out", out)
     assert done.exit_code == 0, done.output
-    expected = stays_of(history(), **{**EXPECTED, "k": None}, min_similarity=0.3)
+    expected = stays_of(history(), **{**EXPECTED, "k": None, "copies": "each"}, min_similarity=0.3)
     assert rows_of(pq.read_table(out)) == expected
     assert f"60 rows, {len(expected)} stays in all pairs from jaccard 0.3 on" in done.stderr
     assert "shared, from" in done.stdout
@@ -117,7 +117,7 @@ def test_integer_times_to_a_folder(tmp_path: Path, swoop: Swoop) -> None:
     done = swoop("run", path, "--time", "n", "-w", 20, "-k", 3, "-s", "cosine", "--out", out, "--no-equal")
     assert done.exit_code == 0, done.output
     records = [type(r)(r.tokens, row["n"], r.id) for r, row in zip(history(), rows, strict=True)]
-    assert rows_of(pq.read_table(out)) == stays_of(records, k=3, window=20, similarity="cosine")
+    assert rows_of(pq.read_table(out)) == stays_of(records, k=3, window=20, similarity="cosine", copies="once")
     assert "cosine 1.000" not in done.stdout
 
 

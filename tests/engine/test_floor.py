@@ -14,6 +14,8 @@ from swoop.engine import thresholds
 from swoop.engine.thresholds import Thresholds
 from swoop.oracle import Record
 
+pytestmark = pytest.mark.no_cover  # thousands of times the same lines
+
 
 def stream(seed: int, size: int, gap: int) -> Iterator[Record]:
     """Times of duplicates, of edited copies, of nothing alike, of silence and of bursts, in turns."""

@@ -73,6 +73,7 @@ def test_recycling(pace: int, kind: str, two_streams: bool) -> None:
     assert kept[-1] <= 3 * kept[len(kept) // 2], "the room for texts grows without end"
 
 
+@pytest.mark.no_cover
 @pytest.mark.parametrize("pace", [64], indirect=True)
 def test_the_table_shrinks(pace: int) -> None:
     """After large sets only small ones come."""
@@ -85,6 +86,7 @@ def test_the_table_shrinks(pace: int) -> None:
     join._check()
 
 
+@pytest.mark.no_cover
 def test_large_sets(pace: int) -> None:
     """A set that is larger than the table."""
     join = swoop.TopKJoin(1, 3)

@@ -116,6 +116,7 @@ def test_killed_at_any_moment(folder: Path, monkeypatch: pytest.MonkeyPatch, how
     assert moment > 50
 
 
+@pytest.mark.no_cover
 def test_small_chunks_are_merged_and_old_ones_go(folder: Path) -> None:
     spec = replace(with_join(SPEC, window=200), lateness=0)
     live = start(folder, spec)

@@ -11,7 +11,7 @@ from pathlib import Path
 import pytest
 
 from swoop.paper import __main__ as bench
-from swoop.paper import measure
+from swoop.paper import in_process, measure
 from swoop.paper.data_sets import generate
 
 
@@ -27,11 +27,15 @@ def test_rates_with_a_peer(tmp_path: Path) -> None:
 
 def test_the_report(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(measure, "start_times", lambda: (1.0, 0.5))
+<<<<<<< HEAD
     monkeypatch.setattr(measure, "ALL_PAIRS_WINDOW", 3000)
+=======
+    monkeypatch.setattr(in_process, "ROUNDS", 1)
+>>>>>>> quick
     out = tmp_path / "docs" / "report.md"
     out.parent.mkdir()
-    sizes = ["--sets", "3000", "--large-k-sets", "3000", "--rounds", "1", "--seconds", "0", "--spark-rows", "0"]
-    monkeypatch.setattr("sys.argv", ["bench", "performance", *sizes, "--out", str(out)])
+    sizes = ["--sets", "3000", "--large-k-sets", "3000", "--text-rows", "3000", "--spark-rows", "0"]
+    monkeypatch.setattr("sys.argv", ["bench", "performance", *sizes, "--rounds", "1", "--seconds", "0", "--out", str(out)])
     bench.main()
     text = out.read_text()
     assert "| tweet | 3,000 | 1,000 |" in text

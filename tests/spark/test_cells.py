@@ -238,6 +238,7 @@ def test_a_user_defined_similarity(folder: Path) -> None:
     check(fresh(folder), case, run_cells(folder, case, 3, random.Random(5)))
 
 
+@pytest.mark.no_cover
 def test_chunks_of_a_cell_stay_few(folder: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     """A state has the rows of the window and no others, and old chunks are merged."""
     monkeypatch.setattr(chunks, "MERGED", 3)

@@ -23,6 +23,7 @@ from pyspark.sql import SparkSession
 from swoop.errors import InvalidArgument, InvalidFile
 from swoop.live.files import Folder
 from swoop.live.manifest import result_files
+from swoop.paper.standalone import end_with_parent
 from swoop.spark.java import find_java
 from tests.conftest import QUICK_JAVA
 from tests.spark.test_stream import posts, read_rows, write_files
@@ -75,7 +76,9 @@ class Driver:
         command = command or (sys.executable, "-m", "tests.support.cluster_driver", cluster.master, str(folder), "3")
         environment = {**os.environ, "PYSPARK_PYTHON": sys.executable, "JAVA_HOME": find_java(), "SPARK_LOCAL_IP": "127.0.0.1"}
         with self.log.open("wb") as log:
-            self.process = subprocess.Popen(command, cwd=ROOT, env=environment, stdout=subprocess.PIPE, stderr=log)
+            self.process = subprocess.Popen(
+                command, cwd=ROOT, env=environment, stdout=subprocess.PIPE, stderr=log, preexec_fn=end_with_parent
+            )
 
     @property
     def committed(self) -> int:

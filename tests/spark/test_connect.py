@@ -24,7 +24,7 @@ from pyspark.sql import SparkSession
 from swoop.errors import UnusableRows
 from swoop.spark import at_least_once, rejected, session, timestamps, topk_history, words
 from swoop.spark.java import find_java
-from tests.conftest import QUICK_JAVA
+from tests.conftest import QUICK_SPARK
 from tests.spark.test_history import SCHEMA, collected, frame, history
 from tests.spark.test_slices import stays_of
 
@@ -57,7 +57,7 @@ ROWS = [
 def environment(**more: str) -> dict[str, str]:
     """Without what would make a process a client."""
     kept = {key: value for key, value in os.environ.items() if not key.startswith(("SPARK_", "PYSPARK_"))}
-    return {**kept, "SPARK_LOCAL_IP": "127.0.0.1", "SPARK_SUBMIT_OPTS": QUICK_JAVA, **more}
+    return {**kept, "SPARK_LOCAL_IP": "127.0.0.1", "SPARK_SUBMIT_OPTS": QUICK_SPARK, **more}
 
 
 @pytest.fixture

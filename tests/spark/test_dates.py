@@ -33,6 +33,7 @@ def differences(spark: SparkSession, values: pa.Array, formats: list[TimeFormat]
     return wrong
 
 
+@pytest.mark.no_cover
 @pytest.mark.parametrize("first", range(0, len(FORMATS), TOGETHER))
 def test_texts(spark: SparkSession, first: int) -> None:
     formats = FORMATS[first : first + TOGETHER]
@@ -43,6 +44,7 @@ def test_texts(spark: SparkSession, first: int) -> None:
 COUNTS = [*EPOCHS.values(), written_as("yyyyMMdd")]
 
 
+@pytest.mark.no_cover
 def test_numbers(spark: SparkSession) -> None:
     rng = random.Random(7)
     sizes = [1.0, 1e3, 2e9, 3e11, 2e12, 3e14, 2e15, 3e17, 2e18, 9e18]

@@ -66,6 +66,7 @@ def is_old(character: str) -> bool:
     return unicodedata.ucd_3_2_0.category(character) not in ("Cn", "Co", "Cs")
 
 
+@pytest.mark.no_cover
 @pytest.mark.parametrize(
     "function", [words("t", emoji=True, stop_words=["the"]), words("t", keep_urls=False), word_ngrams("t"), char_ngrams("t")]
 )

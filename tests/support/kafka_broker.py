@@ -2,17 +2,14 @@
 
 from __future__ import annotations
 
-import ctypes
 import fcntl
 import os
 import re
 import secrets
 import shutil
-import signal
 import socket
 import struct
 import subprocess
-import sys
 import tempfile
 import time
 import uuid
@@ -25,6 +22,7 @@ from typing import NamedTuple, Self
 
 import pyspark
 
+from swoop.paper.standalone import end_with_parent
 from swoop.spark.java import find_java
 
 KAFKA = "4.3.1"
@@ -242,7 +240,7 @@ class Broker:
                 stdout=log,
                 stderr=subprocess.STDOUT,
                 cwd=self._folder,
-                preexec_fn=_end_with_parent if sys.platform == "linux" else None,
+                preexec_fn=end_with_parent,
             )
         end = time.monotonic() + self.patience
         while not self._answers():
@@ -281,14 +279,6 @@ class Broker:
                 self._process.kill()
                 self._process.wait()
         shutil.rmtree(self._folder, ignore_errors=True)
-
-
-_LIBC = ctypes.CDLL(None)
-
-
-def _end_with_parent() -> None:
-    set_parent_death_signal = 1
-    _LIBC.prctl(set_parent_death_signal, signal.SIGKILL)
 
 
 def _free_ports(count: int) -> list[int]:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import ctypes
 import os
 import signal
 import socket
@@ -55,6 +56,7 @@ class Cluster:
                 stderr=log,
                 stdin=subprocess.DEVNULL,
                 start_new_session=True,
+                preexec_fn=end_with_parent,
             )
 
     def _await(self, port: int) -> None:
@@ -91,6 +93,16 @@ class Cluster:
 
     def __exit__(self, *error: object) -> None:
         self.stop()
+
+
+_LIBC = ctypes.CDLL(None)
+
+
+def end_with_parent() -> None:
+    """For a child before it runs its program: Linux kills it when the thread that started it ends, however it ends."""
+    if sys.platform == "linux":
+        set_parent_death_signal = 1
+        _LIBC.prctl(set_parent_death_signal, signal.SIGKILL)
 
 
 def _free_port() -> int:
