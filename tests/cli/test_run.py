@@ -65,7 +65,10 @@ def test_json_lines_to_parquet(tmp_path: Path, lines: Path, swoop: Swoop) -> Non
     assert rows_of(pq.read_table(out)) == stays_of(history(), **EXPECTED)
     assert "using 'id' as id; using 'time' as time; using 'text' as text; reading the text in 'time' as ISO 8601" in done.stderr
     assert f"60 rows, {len(stays_of(history(), **EXPECTED))} stays" in done.stderr
-    assert done.stdout.startswith(" 1  jaccard 1.000")
+    assert done.stdout.startswith(" 1  jaccard 0.800")
+    each = swoop("run", lines, "--window", "20s", "-k", 3, "--copies", "each")
+    assert each.stdout.startswith(" 1  jaccard 1.000")
+    assert f"{len(stays_of(history(), **{**EXPECTED, 'copies': 'each'}))} stays" in each.stderr
     assert "\x1b" not in done.output
     assert max(map(len, done.stdout.splitlines())) <= 80
 
@@ -263,7 +266,7 @@ def test_standard_input(lines: Path, swoop: Swoop) -> None:
     done = swoop("run", "-", "-w", "20s", "-k", 3, "--json", input=lines.read_bytes())
     assert done.exit_code == 0, done.output
     assert json.loads(done.stdout)["stays"] == len(stays_of(history(), **EXPECTED))
-    done = swoop("run", "-", "-w", "20s", "--json", input=b"id,time,text\n1,2024-05-01,a b\n2,2024-05-01,a b\n")
+    done = swoop("run", "-", "-w", "20s", "--json", input=b"id,time,text\n1,2024-05-01,a b\n2,2024-05-01,a b c\n")
     assert [pair["newer"]["id"] for pair in json.loads(done.stdout)["pairs"]] == ["2"]
     assert run("run", "-", lines, input=b"").exit_code == 2
 

@@ -27,11 +27,8 @@ def test_rates_with_a_peer(tmp_path: Path) -> None:
 
 def test_the_report(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(measure, "start_times", lambda: (1.0, 0.5))
-<<<<<<< HEAD
     monkeypatch.setattr(measure, "ALL_PAIRS_WINDOW", 3000)
-=======
     monkeypatch.setattr(in_process, "ROUNDS", 1)
->>>>>>> quick
     out = tmp_path / "docs" / "report.md"
     out.parent.mkdir()
     sizes = ["--sets", "3000", "--large-k-sets", "3000", "--text-rows", "3000", "--spark-rows", "0"]

@@ -90,7 +90,8 @@ def run(
     """Find the most similar pairs of a whole history, from files.
 
     The window slides over the history; every pair that is among the k most similar at any moment is a result.
-    Equal sets count as one, unless --copies each is given. Local files are read in this process; Spark is used if asked for, or if the input needs it.
+    Equal sets count as one, unless --copies each is given.
+    Local files are read in this process; Spark is used if asked for, or if the input needs it.
 
     [bold]Examples[/bold]
 

@@ -234,7 +234,7 @@ def _check_settings(settings: Any, path: str | os.PathLike[str]) -> None:
             f"this one reads versions up to {VERSION}. Upgrade with: pip install --upgrade swoop-join"
         )
     for name, (since, before) in _LATER.items():
-        if type(version) is int and version < since:
+        if type(version) is int and 0 < version < since:
             demand(name not in settings, f"{_SETTINGS} of version {version} has {name}")
             settings[name] = before
     for name, types in _TYPES.items():
