@@ -19,12 +19,17 @@ if TYPE_CHECKING:
 
 def check(engine: Engine) -> None:
     """Raise AssertionError if anything is not as it should be. O(window squared)."""
+    _check_stock(engine, check_sets(engine))
+
+
+def check_sets(engine: Engine) -> dict[int, list[int]]:
+    """The same without pairs. Returns the token ids of each valid set, none for a copy that counts no more."""
     engine.ready()
     sets = _check_window(engine)
     _check_index(engine, sets)
     _check_records(engine, sets)
     _check_vocabulary(engine, sets)
-    _check_stock(engine, sets)
+    return sets
 
 
 def _check_window(engine: Engine) -> dict[int, list[int]]:

@@ -79,6 +79,10 @@ class Algorithm:
         Arrays that are made as long as the stock, before it.
     grow
         Makes an array longer that is added.
+    advance
+        The kernel that moves the index time.
+    rebase
+        The kernel that counts arrival numbers from a later base.
     """
 
     insert: Callable[[np.ndarray], int]
@@ -87,6 +91,8 @@ class Algorithm:
     start: Callable[[Memory], None] | None = None
     with_stock: tuple[str, ...] = ()
     grow: Callable[[Memory, str], None] | None = None
+    advance: Callable[[np.ndarray, int], int] = advance
+    rebase: Callable[[np.ndarray], None] = rebase
 
 
 def settle_engine(engine: Engine) -> int:
@@ -159,7 +165,7 @@ class Engine:
                     self._rebase()
                 else:
                     path = self.memory.paths[code]
-                    self._taken[_GROWN.get(path, "room of a baseline grown")] += 1
+                    self._taken[_GROWN.get(path, "room of another algorithm grown")] += 1
                     self._grow(path, self.state.needed)
         except BaseException:
             self.ready()
@@ -208,7 +214,7 @@ class Engine:
         return int(state.window.arena_end - ring["start"][places[0]] - memory["window.size_and_hits"][places].sum())
 
     def _rebase(self) -> None:
-        rebase(self.memory.words)
+        self.algorithm.rebase(self.memory.words)
         if self.state.next >= self.state.limits.last_number:
             raise CapacityExceeded("the window holds more than 2**31 sets; use a shorter window")
 
@@ -228,7 +234,11 @@ class Engine:
             memory.resize(_BY_RECORD, ring)
             new["records.table"] = memory.new("records.table", 2 * ring)
             fill_table(memory.words, new["records.table"])
-        memory.install(new, {"window.arena_end": end})
+        memory.install(new | self._move_more(ring), {"window.arena_end": end})
+
+    def _move_more(self, ring: int) -> dict[str, np.ndarray]:
+        """What an algorithm adds for each set of the window, for a ring of another size."""
+        return {}
 
     # arrivals
 
@@ -321,7 +331,7 @@ class Engine:
     def advance(self, now: int) -> None:
         """Move the index time."""
         self.ready()
-        self.run(advance, now)
+        self.run(self.algorithm.advance, now)
 
     # reading
 
@@ -509,7 +519,7 @@ class Engine:
         """Run the kernels that few sets bring about, so that they are compiled."""
         self._move_window(self.memory["window.ring"].size, self.memory["window.arena"].size)
         self.interning.recycle(0)
-        rebase(self.memory.words)
+        self.algorithm.rebase(self.memory.words)
         abort_arrival(self.memory.words)
 
     def shrink(self) -> None:
