@@ -7,6 +7,8 @@ pairs are kept: of an arriving set it matters which families it is linked with, 
 - Else its lists are visited, shortest first, as long as a set that is in none of those before can be similar enough. Sets of
   families that are settled are passed over. For each long list it is known from which arrival number on it holds sets of one
   family only, its *run*: if that family is settled, the run is not read. Families only merge, so a run stays one.
+- Where one family is most of the window, what is left of a long list is mostly of that family, too. If all sets that are of no
+  settled family are fewer than that, they are looked at instead, and the search is over.
 - The families that were found become one. It keeps the number of the largest, so that few sets are relabelled, and the name of
   the one that is the oldest.
 
@@ -67,6 +69,8 @@ class Kinship(ctypes.Structure):
     free_count: int
     turn: int  # of the search
     found_count: int
+    found_size: int  # valid sets of the families that were found
+    is_complete: int  # whether the search is over
     is_marked: int  # whether the tokens of the arriving set are
     is_verified: int  # whether families that are given are compared with those that are found
     mistakes: int  # how often they differed
@@ -403,7 +407,7 @@ def find_families(state: FamilyState) -> int:
     arrival = entered_set(state)
     size = arrival.size
     kinship.turn += 1
-    kinship.found_count = 0
+    kinship.found_count, kinship.found_size, kinship.is_complete = 0, 0, 0
     position = count_below(probe.list_newest, size, state.oldest)  # lists with no valid set cost nothing and come first
     if position == size or upper_bound(state, size, position) <= lowest:
         return 0
@@ -416,7 +420,7 @@ def find_families(state: FamilyState) -> int:
         sort(probe.list_order, 0, left, 32, state.sort_room)
     hit_count = 0
     for q in range(left):
-        if q > 0 and upper_bound(state, size, position) <= lowest:
+        if kinship.is_complete or (q > 0 and upper_bound(state, size, position) <= lowest):
             break
         if not is_sorted:
             bring_smallest(probe.list_order, q, left)
@@ -462,11 +466,31 @@ def visit_segment(state: FamilyState, arrival: Arrival, place: int, sizes: Sizes
             p -= 1
             state.pre_candidates += 1
         last = p
+    left = p - first + 1
+    if left > state.limits.long_list and 2 * (state.next - state.oldest - kinship.found_size + kinship.count) < left:
+        kinship.is_complete = 1
+        return visit_others(state, arrival, sizes, hit_count)
     oldest = np.int32(state.oldest)
     while p >= first and pool[p] >= oldest:
         hit_count = visit_set(state, arrival, int64(pool[p]), sizes, hit_count)
         p -= 1
     state.pre_candidates += last - p
+    return hit_count
+
+
+@noinline
+def visit_others(state: FamilyState, arrival: Arrival, sizes: Sizes, hit_count: int) -> int:
+    """Look for links with all valid sets, but for those of families that are settled."""
+    kinship, window = state.kinship, state.window
+    for number in range(kinship.count):
+        family = kinship.entries[number]
+        member = int64(family.newest)
+        for _ in range(family.size):
+            if kinship.settled[number] == kinship.turn:
+                break
+            hit_count = visit_set(state, arrival, member, sizes, hit_count)
+            state.pre_candidates += 1
+            member = int64(kinship.after[ring_slot(window, member)])
     return hit_count
 
 
@@ -498,6 +522,7 @@ def visit_set(state: FamilyState, arrival: Arrival, number: int, sizes: Sizes, h
         kinship.settled[family] = kinship.turn
         kinship.found[kinship.found_count] = family
         kinship.found_count += 1
+        kinship.found_size += kinship.entries[family].size
         return hit_count
     window.size_and_hits[at] = size + HIT
     state.probe.hit_sets[hit_count] = number
@@ -506,11 +531,11 @@ def visit_set(state: FamilyState, arrival: Arrival, number: int, sizes: Sizes, h
 
 @jit
 def is_linked(state: FamilyState, arrival: Arrival, at: int, size: int) -> bool:
-    """Whether the arriving set, which has a token in common with a set, is similar enough."""
+    """Whether the arriving set has a token in common with a set and is similar enough."""
     window, membership = state.window, state.probe.membership
     one, other = window.ring[ring_slot(window, state.next)].signature, window.ring[at].signature
     most = min(arrival.size - count_ones(one & ~other), size - count_ones(other & ~one))
-    if not above(state, arrival.size, size, most, state.lowest, np.inf):
+    if most < 1 or not above(state, arrival.size, size, most, state.lowest, np.inf):
         return False
     if not state.kinship.is_marked:
         mark_tokens(membership, arrival.tokens, arrival.first, arrival.size)

@@ -74,9 +74,9 @@ class FamilyEngine(Engine):
         return self.memory["kinship.entries"][: self.state.kinship.count].copy()
 
     def firsts(self) -> np.ndarray:
-        """The arrival numbers of the first sets of all families, in order."""
+        """The arrival numbers of the first sets of families that are not valid any more, in order."""
         rows = self._entries()
-        return np.sort(rows["first"][rows["size"] > 0])
+        return np.sort(rows["first"][(rows["size"] > 0) & (rows["first"] < self.oldest)])
 
     def members(self) -> np.ndarray:
         """The numbers of the families of the valid sets; -1: a set has no tokens."""
