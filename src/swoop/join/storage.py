@@ -281,7 +281,7 @@ def _check_settings(settings: Any, path: str | os.PathLike[str], form: Format) -
             f"this one reads versions up to {form.version}. Upgrade with: pip install --upgrade swoop-join"
         )
     for name, (since, before) in form.later.items():
-        if type(version) is int and version < since:
+        if type(version) is int and 1 <= version < since:
             demand(name not in settings, f"{_SETTINGS} of version {version} has {name}")
             settings[name] = before
     for name, types in form.types.items():

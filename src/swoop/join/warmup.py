@@ -41,8 +41,8 @@ def _warm_families() -> None:
     from swoop.join.families import Families
 
     found = Families(0.5, window=1)
-    for time in range(2):
-        found.insert_many({"tokens": [[1, 2], [1, 2, 3]], "time": [time, time]})
+    for now in range(2):
+        found.insert_many({"tokens": [[1, 2], [1, 2, 3]], "time": [now, now]})
     found._engine.warm()
     found._engine.shrink()
     found.advance(3)
