@@ -17,10 +17,23 @@ from swoop.times import last
 
 if TYPE_CHECKING:
     from swoop import oracle
+    from swoop.join.families import Families, FamilyStats
     from swoop.join.history import history
     from swoop.join.topk_join import Stats, TopKJoin
     from swoop.join.warmup import warmup
-    from swoop.results import Change, Changes, Explanation, History, Pair, SkybandStep, TopK
+    from swoop.results import (
+        Change,
+        Changes,
+        Explanation,
+        Family,
+        FamilyChange,
+        FamilyChanges,
+        FamilyList,
+        History,
+        Pair,
+        SkybandStep,
+        TopK,
+    )
     from swoop.similarity import Similarity
     from swoop.stays import Stay
     from swoop.text.functions import char_ngrams, word_ngrams, words
@@ -34,6 +47,12 @@ _HOMES = {
     "Change": "swoop.results",
     "Changes": "swoop.results",
     "Explanation": "swoop.results",
+    "Families": "swoop.join.families",
+    "Family": "swoop.results",
+    "FamilyChange": "swoop.results",
+    "FamilyChanges": "swoop.results",
+    "FamilyList": "swoop.results",
+    "FamilyStats": "swoop.join.families",
     "History": "swoop.results",
     "Pair": "swoop.results",
     "Similarity": "swoop.similarity",
@@ -53,6 +72,12 @@ __all__ = [
     "Change",
     "Changes",
     "Explanation",
+    "Families",
+    "Family",
+    "FamilyChange",
+    "FamilyChanges",
+    "FamilyList",
+    "FamilyStats",
     "History",
     "Pair",
     "Similarity",

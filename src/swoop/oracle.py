@@ -7,7 +7,9 @@ short enough to be read and trusted. Results are defined as in the documentation
 - a pair counts from the time of its newer set until before the time of its older set plus the window;
 - only pairs with a common token count; in a two-stream join only left-right pairs;
 - order: similarity descending, end time descending, arrival number of the newer set ascending, then of the older ascending;
-- where copies count once, a set that equals a valid one renews it: that keeps its arrival number and gets the time of the copy.
+- where copies count once, a set that equals a valid one renews it: that keeps its arrival number and gets the time of the copy;
+- two sets are linked if they are valid at the same time, have a common token, and are equal or similar enough; a family is a
+  connected component of all links so far that has a valid set. It is called after its first set.
 """
 
 from __future__ import annotations
@@ -18,7 +20,7 @@ from dataclasses import dataclass
 from fractions import Fraction
 from typing import Any
 
-from swoop.results import Change, Id, Kind, Pair, Stream, Token
+from swoop.results import Change, Family, FamilyChange, Id, Kind, Pair, Stream, Token
 from swoop.similarity import COSINE, DICE, HAMMING, JACCARD, OVERLAP, Similarity, find_similarity
 from swoop.spec import Copies
 from swoop.times import Clock, Time, find_window
@@ -101,8 +103,12 @@ class _Stream:
             return self.clock.read(now)[1]
         return self.ticks[-1] if self.ticks else 0
 
+    def end(self, arrival: int) -> float:
+        """When a set leaves the window."""
+        return self.ticks[arrival] + self.duration if self.duration else math.inf
+
     def is_valid(self, arrival: int, at: int) -> bool:
-        return self.duration == 0 or at < self.ticks[arrival] + self.duration
+        return at < self.end(arrival)
 
     def sets_of(self, arrivals: int, at: int) -> list[_Set]:
         """What is in the window. Where copies count once, a set that equals a valid one of its side renews it."""
@@ -258,3 +264,95 @@ def _step(time: Time, leaving: Kind, before: list[_Candidate], after: list[_Cand
     was, is_now = ({candidate.arrivals for candidate in top} for top in (before, after))
     yield from (Change(time, leaving, c.pair) for c in reversed(before) if c.arrivals not in is_now)
     yield from (Change(time, "enter", c.pair) for c in after if c.arrivals not in was)
+
+
+def families(
+    records: Sequence[Record],
+    min_similarity: float,
+    window: Any,
+    similarity: str | Similarity = "jaccard",
+    *,
+    now: Time | None = None,
+    order: str = "size",
+) -> list[Family]:
+    """The families of at least two sets at a time, by default the time of the last record, in the order that is asked for.
+
+    >>> families([Record("abc", 1), Record("abd", 2), Record("xyz", 3)], 0.5, window=10)
+    [Family(id=0, size=2, total=2, first_seen=1, last_seen=2, representative=1)]
+    >>> families([Record("abc", 1), Record("abd", 2), Record("xyz", 3)], 0.5, window=10, now=11)
+    [Family(id=0, size=1, total=2, first_seen=1, last_seen=2, representative=1)]
+    """
+    stream = _Stream(records, window, similarity, False, min_similarity, "each")
+    at = stream.ticks_of(now)
+    found, _ = _grow_families(stream, at)
+
+    def place(first: int) -> tuple[Any, ...]:
+        """Its place in the order: ties by size, then by first set."""
+        valid = [arrival for arrival in found[first] if stream.is_valid(arrival, at)]
+        if stream.duration:
+            fresh = sum(10 * (at - stream.ticks[arrival]) < stream.duration for arrival in valid)
+        else:
+            fresh = sum(10 * (len(records) - 1 - arrival) < len(records) for arrival in valid)
+        most = {"size": len(valid), "newest": stream.ticks[found[first][-1]], "growing": fresh}[order]
+        return -most, -len(valid), first
+
+    return [
+        Family(
+            stream.name(first),
+            sum(stream.is_valid(arrival, at) for arrival in found[first]),
+            len(found[first]),
+            stream.time(first),
+            stream.time(found[first][-1]),
+            stream.name(found[first][-1]),
+            first,
+        )
+        for first in sorted(found, key=place)
+        if len(found[first]) > 1
+    ]
+
+
+def family_changes(
+    records: Sequence[Record],
+    min_similarity: float,
+    window: Any,
+    similarity: str | Similarity = "jaccard",
+    *,
+    now: Time | None = None,
+) -> list[FamilyChange]:
+    """Everything that happened to families up to a time, by default that of the last record.
+
+    >>> for change in family_changes([Record("abc", 1), Record("abd", 2), Record("abe", 3)], 0.5, window=10, now=13):
+    ...     print(change.time, change.kind, change.family)
+    2 born 0
+    3 grew 0
+    13 ended 0
+    """
+    stream = _Stream(records, window, similarity, False, min_similarity, "each")
+    return _grow_families(stream, stream.ticks_of(now))[1]
+
+
+def _grow_families(stream: _Stream, until: int) -> tuple[dict[int, list[int]], list[FamilyChange]]:
+    """The families of a stream at some tick, those of one set too, by their first sets: arrival numbers. And what happened."""
+    found: dict[int, list[int]] = {}
+    feed: list[FamilyChange] = []
+    for arrival, tick in [*enumerate(stream.ticks), (len(stream.ticks), until)]:
+        ended = sorted((end, first) for first, members in found.items() if (end := stream.end(members[-1])) <= tick)
+        gone = [(int(end), first) for end, first in ended if len(found.pop(first)) > 1]
+        feed += [FamilyChange(stream.clock.result_time(end), "ended", stream.name(first)) for end, first in gone]
+        if arrival == len(stream.ticks):
+            break
+        linked = [first for first in sorted(found) if any(_is_linked(stream, arrival, other) for other in found[first])]
+        into, time = min([*linked, arrival]), stream.time(arrival)
+        merged = [first for first in linked[1:] if len(found[first]) > 1]
+        feed += [FamilyChange(time, "merged", stream.name(first), stream.name(into)) for first in merged]
+        if linked:
+            feed.append(FamilyChange(time, "grew" if len(found[into]) > 1 else "born", stream.name(into)))
+        found[into] = [*sorted(other for first in linked for other in found.pop(first)), arrival]
+    return found, feed
+
+
+def _is_linked(stream: _Stream, newer: int, older: int) -> bool:
+    one, other = stream.sets[newer], stream.sets[older]
+    if not one & other or not stream.is_valid(older, stream.ticks[newer]):
+        return False
+    return one == other or stream.least is None or stream.measure(len(one), len(other), len(one & other)) >= stream.least

@@ -1,4 +1,4 @@
-"""Results: pairs of sets, changes of the top-k, explanations, and sequences of them as data frames, tables and charts."""
+"""Results: pairs of sets, changes of the top-k, explanations, families, and sequences of them as data frames and charts."""
 
 from __future__ import annotations
 
@@ -22,6 +22,7 @@ if TYPE_CHECKING:
 Id = int | str | bytes
 Token = int | str | bytes
 Kind = Literal["enter", "outranked", "expired"]
+FamilyKind = Literal["born", "grew", "merged", "ended"]
 Stream = Literal["left", "right"]
 
 
@@ -89,6 +90,56 @@ class Change:
 
 
 @dataclass(frozen=True, slots=True)
+class Family:
+    """Sets that are linked, directly or through others: near copies, and near copies of those.
+
+    Attributes
+    ----------
+    id
+        The id of its first set, which stays when that set has left the window.
+    size
+        How many of its sets are in the window, copies included.
+    total
+        How many sets it has had.
+    first_seen, last_seen
+        The times of its first and of its newest set.
+    representative
+        The id of its newest set, which is in the window.
+    """
+
+    id: Id
+    size: int
+    total: int
+    first_seen: Time
+    last_seen: Time
+    representative: Id
+    arrival: int | None = field(default=None, repr=False, compare=False)
+
+
+@dataclass(frozen=True, slots=True)
+class FamilyChange:
+    """Something that happened to a family.
+
+    Attributes
+    ----------
+    time
+        When it happened.
+    kind
+        ``"born"``: it has its second set. ``"grew"``: a set joined it. ``"merged"``: it became part of the family ``into``.
+        ``"ended"``: its last set left the window.
+    family
+        The id of the family.
+    into
+        Of which family it is a part from now on, if it merged.
+    """
+
+    time: Time
+    kind: FamilyKind
+    family: Id
+    into: Id | None = None
+
+
+@dataclass(frozen=True, slots=True)
 class SkybandStep:
     """A step of the skyband: up to a time (None: forever), a new pair matters only if it is more similar than this."""
 
@@ -126,7 +177,7 @@ def _by_type(token: Token) -> tuple[str, Any]:
     return type(token).__name__, token
 
 
-Item = TypeVar("Item", Pair, Change, Stay)
+Item = TypeVar("Item", Pair, Change, Stay, Family, FamilyChange)
 
 
 class Results(Sequence[Item], Generic[Item]):
@@ -205,7 +256,7 @@ class Results(Sequence[Item], Generic[Item]):
         table = self.to_arrow().slice(0, 100)
         rows = table.to_pylist()
         names = table.column_names
-        if all(0 <= row["similarity"] <= 1 for row in rows):  # a small bar beside each similarity
+        if "similarity" in names and all(0 <= row["similarity"] <= 1 for row in rows):  # a small bar beside each similarity
             names.insert(names.index("similarity") + 1, "")
             rows = [{**row, "": _Markup(_bar(row["similarity"]))} for row in rows]
         more = f"<p>... {self._size - 100} more</p>" if self._size > 100 else ""
@@ -236,6 +287,14 @@ class Changes(Results[Change]):
         from swoop import charts
 
         return charts.changes(self, most)
+
+
+class FamilyList(Results[Family]):
+    """Families, in the order that was asked for."""
+
+
+class FamilyChanges(Results[FamilyChange]):
+    """What happened to families, in the order in which it happened."""
 
 
 class History(Results[Stay]):

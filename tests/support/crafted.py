@@ -1,4 +1,4 @@
-"""Saved joins that somebody has changed and made the checksums right: each is a function of its seed.
+"""Saved joins and families that somebody has changed and made the checksums right: each is a function of its seed.
 
 ``python -m tests.support.crafted --files 5000`` loads so many. A file must be refused as such, or give a join that works in
 every way. Arrays, those that are given to the engine too, end where memory ends, so that a stray access kills the process; and
@@ -37,7 +37,8 @@ from tests.support.rhythms import stream
 
 Members = dict[str, bytes]
 
-MEMBERS = ("settings.json", "window.arrow", "changes.arrow")
+FAMILIES = "families.arrow"
+"""The member that saved families have, and saved joins do not."""
 INTEGERS = (
     -(2**63),
     -(2**62),
@@ -124,11 +125,33 @@ def valid_files() -> tuple[Members, ...]:
     return tuple(found)
 
 
-def members_of(join: swoop.TopKJoin) -> Members:
+@cache
+def valid_families() -> tuple[Members, ...]:
+    """The same for families: of all kinds, and some of them older than their sets."""
+    found = []
+    for seed in range(16):
+        rng = random.Random(seed)
+        window = (rng.choice([5, 30, 2000]), swoop.last(8), None, "30 s")[seed % 4]
+        name, least = (("jaccard", 0.5), ("cosine", 0.6), ("dice", 0.0), ("overlap", 2), ("hamming", -2))[seed % 5]
+        families = swoop.Families(least, window, name, track_changes=seed != 5)
+        untimed = seed % 4 in (1, 2) and seed % 8 < 4
+        for record in stream(rng, 0 if seed == 7 else 25, False):
+            time = None if untimed else record.time if window != "30 s" else np.datetime64(1000 * int(record.time), "ms")
+            families.insert(record.tokens, time, record.id)
+        found.append(members_of(families))
+    return tuple(found)
+
+
+def members_of(join: swoop.TopKJoin | swoop.Families) -> Members:
     with tempfile.TemporaryDirectory() as folder:
         join.save(Path(folder) / "join")
         with zipfile.ZipFile(Path(folder) / "join") as archive:
-            return {name: archive.read(name) for name in MEMBERS}
+            return {name: archive.read(name) for name in archive.namelist()}
+
+
+def others(members: Members) -> tuple[Members, ...]:
+    """Files of the same kind."""
+    return valid_families() if FAMILIES in members else valid_files()
 
 
 # what can be done to them
@@ -151,8 +174,8 @@ def change_settings(rng: random.Random, members: Members) -> None:
                 value = inside[name]
                 inside[name] = value + rng.choice([-1, 1, 100]) if isinstance(value, int) else rng.choice(VALUES)
             case 5:
-                others = json.loads(rng.choice(valid_files())["settings.json"])
-                inside[name] = others.get(name, inside[name])
+                other = json.loads(rng.choice(others(members))["settings.json"])
+                inside[name] = other.get(name, inside[name])
             case _:
                 inside[name] = rng.choice(VALUES)
         if not (isinstance(settings.get("window"), dict) and isinstance(settings.get("counters"), dict)):
@@ -161,7 +184,7 @@ def change_settings(rng: random.Random, members: Members) -> None:
 
 
 def change_table(rng: random.Random, members: Members) -> None:
-    name = rng.choice(["window.arrow", "window.arrow", "changes.arrow"])
+    name = rng.choice(["window.arrow", *(name for name in members if name.endswith(".arrow"))])
     table = read(members[name])
     for _ in range(rng.choice([1, 1, 2])):
         try:
@@ -279,7 +302,7 @@ TABLE_CHANGES: tuple[Callable[[random.Random, pa.Table], pa.Table], ...] = (
 
 def change_bytes(rng: random.Random, members: Members) -> None:
     """Numbers of Arrow's own: of messages, and in buffers of offsets."""
-    name = rng.choice(MEMBERS[1:] if rng.random() < 0.95 else MEMBERS)
+    name = rng.choice([name for name in members if name.endswith(".arrow") or rng.random() < 0.05])
     if rng.random() < 0.2 and name != "settings.json":
         table = read(members[name])
         members[name] = written(table, rng.choice(["lz4", "zstd"]))
@@ -309,7 +332,7 @@ def change_bytes(rng: random.Random, members: Members) -> None:
 
 def change_offsets(rng: random.Random, members: Members) -> None:
     """Offsets of lists and of texts that fall, or lead out of their buffer; patched where they are, in the bytes."""
-    name = rng.choice(MEMBERS[1:])
+    name = rng.choice([name for name in members if name.endswith(".arrow")])
     table = read(members[name])
     column = rng.choice([column for column in table.columns if not pa.types.is_primitive(column.type)]).combine_chunks()
     _, offsets, *_ = (column if not pa.types.is_large_list(column.type) or rng.random() < 0.5 else column.values).buffers()
@@ -326,8 +349,8 @@ def change_offsets(rng: random.Random, members: Members) -> None:
 
 def mix(rng: random.Random, members: Members) -> None:
     """A member of another join."""
-    name = rng.choice(MEMBERS)
-    members[name] = rng.choice(valid_files())[name]
+    name = rng.choice(list(members))
+    members[name] = rng.choice(others(members))[name]
 
 
 def change_archive(rng: random.Random, members: Members) -> bytes:
@@ -336,7 +359,7 @@ def change_archive(rng: random.Random, members: Members) -> bytes:
     kind = rng.randrange(6)
     method = rng.choice([zipfile.ZIP_STORED, zipfile.ZIP_BZIP2, zipfile.ZIP_LZMA]) if kind == 0 else zipfile.ZIP_DEFLATED
     with zipfile.ZipFile(sink, "w", method) as archive:
-        names = rng.sample(MEMBERS, 3)
+        names = rng.sample(list(members), len(members))
         if kind == 1:
             names = names[1:]
         for name in names:
@@ -363,10 +386,10 @@ CHANGES: tuple[Callable[[random.Random, Members], None], ...] = (
 )
 
 
-def crafted(seed: int) -> tuple[str, bytes]:
+def crafted(seed: int, files: Callable[[], tuple[Members, ...]] = valid_files) -> tuple[str, bytes]:
     """What was done, and the bytes of the file."""
     rng = random.Random(f"crafted {seed}")
-    members = dict(rng.choice(valid_files()))
+    members = dict(rng.choice(files()))
     if rng.random() < 0.08:
         return "change_archive", change_archive(rng, members)
     done = rng.choices(CHANGES, k=rng.choice([1, 1, 1, 2]))
@@ -408,6 +431,28 @@ def try_out(path: Path) -> bool:
     return True
 
 
+def try_out_families(path: Path) -> bool:
+    """The same for families."""
+    try:
+        families = swoop.Families.load(path)
+    except InvalidFile:
+        return False
+    rng = random.Random(1)
+    families._check()
+    for step in range(3):
+        for family in families.families(3, order="growing"):
+            assert len(families.members(family)) == family.size
+        if families.track_changes:
+            repr(list(families.changes()))
+        insert(families, rng, step)
+        families._check()
+    families.save(path)
+    again = swoop.Families.load(path)
+    again._check()
+    assert again.families() == families.families()
+    return True
+
+
 def look(join: swoop.TopKJoin) -> None:
     pairs = list(join.topk())
     for pair in pairs[:2]:
@@ -418,8 +463,8 @@ def look(join: swoop.TopKJoin) -> None:
         repr(list(join.changes()))
 
 
-def insert(join: swoop.TopKJoin, rng: random.Random, step: int) -> None:
-    clock = join._clock
+def insert(join: swoop.TopKJoin | swoop.Families, rng: random.Random, step: int) -> None:
+    clock, two_streams = join._clock, isinstance(join, swoop.TopKJoin) and join.two_streams
     now = (clock.now or 0) + (step if (clock.now or 0) < 2**61 else 0)
     size = rng.choice([1, 5])
     tokens: list[list[Any]] = [rng.choices([1, 2, "a", "b", b"a", f"new {step}"], k=4) for _ in range(size)]
@@ -430,14 +475,14 @@ def insert(join: swoop.TopKJoin, rng: random.Random, step: int) -> None:
             return  # there are no datetimes that could follow
         time = clock.time(now) if clock.kind else np.datetime64(now, "us")
     if size == 1:
-        join.insert(tokens[0], time, stream=rng.choice(["left", "right"]) if join.two_streams else None)
+        join.insert(tokens[0], time, **({"stream": rng.choice(["left", "right"])} if two_streams else {}))
         return
     columns: dict[str, Any] = {"tokens": tokens}
     if time is not None:
         columns["time"] = [time] * size
-    if join.two_streams:
+    if two_streams:
         columns["side"] = rng.choices(["left", "right"], k=size)
-    join.insert_many(columns, time=None if time is None else "time", stream="side" if join.two_streams else None)
+    join.insert_many(columns, time=None if time is None else "time", **({"stream": "side"} if two_streams else {}))
 
 
 def guarded_sets(*arguments: Any) -> Any:
@@ -458,19 +503,21 @@ def main() -> int:
     parser = argparse.ArgumentParser(description=__doc__)
     parser.add_argument("--files", type=int, default=500, help="how many (default: 500)")
     parser.add_argument("--seed", type=int, default=0, help="of the first file")
+    parser.add_argument("--families", action="store_true", help="families instead of joins")
     options = parser.parse_args()
-    valid_files()
+    files, attempt = (valid_families, try_out_families) if options.families else (valid_files, try_out)
+    files()
     used = int(Path("/proc/self/statm").read_text().split()[0]) * resource.getpagesize()
     resource.setrlimit(resource.RLIMIT_AS, (used + (1 << 29), used + (1 << 29)))
     counts: Counter[str] = Counter()
     with tempfile.TemporaryDirectory() as folder, guarded_memory(), patch("swoop.engine.engine.checked_sets", guarded_sets):
         path = Path(folder) / "crafted"
         for seed in range(options.seed, options.seed + options.files):
-            done, data = crafted(seed)
+            done, data = crafted(seed, files)
             path.write_bytes(data)
             print(f"\r{seed} {done}", end=" " * 20, flush=True)  # known, should this process die of it
             try:
-                counts["loaded" if try_out(path) else "refused"] += 1
+                counts["loaded" if attempt(path) else "refused"] += 1
             except Exception:
                 counts["failed"] += 1
                 print(f"\rseed {seed}, {done}:\n{traceback.format_exc(limit=-5)}")

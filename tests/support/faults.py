@@ -17,8 +17,8 @@ import swoop
 from swoop.engine import memory
 
 _ENGINE, _JOIN = Path(swoop.__file__).parent / "engine", Path(swoop.__file__).parent / "join"
-INTERRUPTED = {str(_ENGINE / name) for name in ("engine.py", "interning.py", "memory.py")} | {
-    str(_JOIN / name) for name in ("topk_join.py", "ids.py", "results.py")
+INTERRUPTED = {str(_ENGINE / name) for name in ("engine.py", "family_engine.py", "interning.py", "memory.py")} | {
+    str(_JOIN / name) for name in ("arrivals.py", "families.py", "family_feed.py", "feed.py", "ids.py", "topk_join.py")
 }
 """Files at whose lines Ctrl-C may come."""
 

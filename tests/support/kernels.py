@@ -9,7 +9,7 @@ from swoop.spec import ALGORITHMS
 
 
 def compile_all() -> None:
-    swoop.warmup()
+    swoop.warmup(families=True)
     for name in ALGORITHMS:
         join = swoop.TopKJoin(k=1, window=5, algorithm=name)
         for time in range(3):

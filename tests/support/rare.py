@@ -60,6 +60,7 @@ def tiny(rng: random.Random, most_valid: int) -> Thresholds:
         part=rng.choice([1, 1, 3, 128]),
         pending_least=rng.choice([1, 2, 5, 32]),
         spare_pending_least=rng.choice([1, 3, 20]),
+        long_list=rng.choice([1, 3, 1 << 20]),
         chunk_tokens=rng.choice([1, 8, 64]),
         spare_tokens=rng.choice([0, 1, 4, 64]),
         least_table=rng.choice([4, 16, 64]),

@@ -20,6 +20,7 @@ from dataclasses import dataclass, field
 from functools import partial
 from pathlib import Path
 
+from tests.support import family_trials
 from tests.support.faults import Fault, failing_allocations, guarded_memory, interrupted_lines
 from tests.support.live_trials import in_cells, live, sliced
 from tests.support.rare import report
@@ -60,9 +61,21 @@ def interrupted(seed: int, taken: Counter[str]) -> int:
     return moments
 
 
+def families(seed: int, taken: Counter[str]) -> int:
+    trial = family_trials.FamilyTrial.draw(seed)
+    moments = sum(family_trials.run(trial, way, taken) for way in family_trials.WAYS)
+    for occasions, error in ((failing_allocations, MemoryError), (interrupted_lines, KeyboardInterrupt)):
+        count = Fault(0, error)
+        family_trials.run_interrupted(trial, count, occasions)
+        for n in random.Random(seed).sample(range(1, count.seen + 1), min(3, count.seen)):
+            family_trials.run_interrupted(trial, Fault(n, error), occasions)
+    return moments
+
+
 KINDS: dict[str, Callable[[int, Counter[str]], int]] = {
     "process": in_process,
     "interrupted": interrupted,
+    "families": families,
     "slices": sliced,
     "live": live,
     "cells": in_cells,

@@ -64,7 +64,7 @@ class Trial:
         end = int(records[-1].time) + rng.choice([0, 1, 30, 5000]) if is_timed else None  # type: ignore[arg-type]
         judged = judge(records, **options, now=end)
         algorithm = "swoop" if k is None else rng.choice(["swoop", "swoop", "swoop-minimal"])
-        limits = tiny(rng, _most_valid(records, window))
+        limits = tiny(rng, most_valid(records, window))
         return cls(seed, records, options, algorithm, limits, end, judged.changes, judged.topk())
 
     def join(self) -> swoop.TopKJoin:
@@ -72,7 +72,7 @@ class Trial:
             return swoop.TopKJoin(**self.options, algorithm=self.algorithm, track_changes=True)
 
 
-def _most_valid(records: list[Record], window: Any) -> int:
+def most_valid(records: list[Record], window: Any) -> int:
     if window is None:
         return len(records)
     if isinstance(window, swoop.times.WindowSpec):

@@ -1,6 +1,6 @@
 """The engine: Numba kernels on flat arrays, one module per structure of the paper.
 
-=============== ==========================================================
+=============== ======================================================================
 ``vocabulary``  tokens to dense ids, recycled
 ``interning``   the same as Python sees it: how large, and when
 ``window``      the valid sets (W)
@@ -11,6 +11,7 @@
 ``all_pairs``   all pairs above a threshold, instead of a stock
 ``feed``        the change feed
 ``arrival``     the kernels that move the engine forward
+``families``    the same for families: which sets are linked, and what becomes of that
 ``rank``        ranking keys and bounds of similarities
 ``sorting``     sorting of integers
 ``layout``      the state: each structure, declared once
@@ -21,9 +22,9 @@
 ``memory``      the arrays, and how they grow
 ``settings``    what an engine is asked to do
 ``contents``    what enters an engine, checked
-``engine``      what others call, in Python
+``engine``      what others call, in Python; ``family_engine`` for families
 ``check``       verification of every invariant
-=============== ==========================================================
+=============== ======================================================================
 
 Importing this package imports Numba; ``swoop`` does so at first use.
 

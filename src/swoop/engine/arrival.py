@@ -325,15 +325,28 @@ def advance(memory: Any, now: int) -> int:
 def rebase(memory: Any) -> None:
     """Count arrival numbers from a later base, so that they stay small. The base moves by whole rounds of the ring."""
     state = state_of(memory)
-    window, stock, spare = state.window, state.stock, state.spare
-    shift = state.oldest & ~(window.ring.size - 1)
+    stock, spare = state.stock, state.spare
+    shift = shift_of_base(state)
     settle(state, stock)
-    rebase_lists(state, shift)
     rebase_pairs(stock, shift)
     settle(state, spare)
     rebase_pairs(spare, shift)
     spare.first -= shift
     state.floor.horizon -= shift
+    rebase_sets(state, shift)
+
+
+@jit
+def shift_of_base(state: State) -> int:
+    """By how much the base can move."""
+    return state.oldest & ~(state.window.ring.size - 1)
+
+
+@jit
+def rebase_sets(state: State, shift: int) -> None:
+    """Count the numbers of the sets, in their lists and records too, from a base that is ``shift`` later."""
+    window = state.window
+    rebase_lists(state, shift)
     rebase_records(state, shift)
     for number in range(state.oldest, state.next):
         record = window.ring[ring_slot(window, number)]

@@ -20,15 +20,21 @@ if TYPE_CHECKING:
 
 def check(engine: Engine) -> None:
     """Raise AssertionError if anything is not as it should be. O(window squared)."""
+    sets = check_sets(engine)
+    if isinstance(engine.state, AllPairsState):
+        _check_pool(engine, sets)
+    else:
+        _check_stock(engine, sets)
+
+
+def check_sets(engine: Engine) -> dict[int, list[int]]:
+    """The same without pairs. Returns the token ids of each valid set, none for a copy that counts no more."""
     engine.ready()
     sets = _check_window(engine)
     _check_index(engine, sets)
     _check_records(engine, sets)
     _check_vocabulary(engine, sets)
-    if isinstance(engine.state, AllPairsState):
-        _check_pool(engine, sets)
-    else:
-        _check_stock(engine, sets)
+    return sets
 
 
 def _check_window(engine: Engine) -> dict[int, list[int]]:

@@ -181,7 +181,7 @@ class Engine:
                     self._rebase()
                 else:
                     path = self.memory.paths[code]
-                    self._taken[_GROWN.get(path, "room of a baseline grown")] += 1
+                    self._taken[_GROWN.get(path, "room of another algorithm grown")] += 1
                     self._grow(path, self.state.needed)
         except BaseException:
             self.ready()
@@ -258,7 +258,11 @@ class Engine:
             new["records.free"][: records.free_count] = free[places]
             new["records.table"] = memory.new("records.table", 2 * ring)
             fill_table(memory.words, new["records.table"])
-        memory.install(new, {"window.arena_end": end, "records.free_first": 0})
+        memory.install(new | self._move_more(ring), {"window.arena_end": end, "records.free_first": 0})
+
+    def _move_more(self, ring: int) -> dict[str, np.ndarray]:
+        """What an algorithm adds for each set of the window, for a ring of another size."""
+        return {}
 
     # arrivals
 

@@ -86,6 +86,7 @@ class Limits(ctypes.Structure):
     part: int
     pending_least: int
     spare_pending_least: int
+    long_list: int
 
 
 @structure

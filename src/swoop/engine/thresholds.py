@@ -32,6 +32,8 @@ class Thresholds:
         A completion begins when one part in ``early`` of the outlook is left; sets that it covers at a time, at least.
     pending_least, spare_pending_least
         Pending pairs are settled when there are so many; the same for the spare stock.
+    long_list
+        Entries of a list that are read, whatever else could be done to find the families of a set.
     chunk_tokens
         Tokens of a batch that get their ids at a time, at most; or those of one set.
     spare_tokens
@@ -67,6 +69,7 @@ class Thresholds:
     part: int = 128
     pending_least: int = 32
     spare_pending_least: int = 20
+    long_list: int = 256
     chunk_tokens: int = 1 << 17
     spare_tokens: int = 1 << 12
     least_table: int = 1 << 10

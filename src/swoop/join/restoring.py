@@ -21,6 +21,7 @@ from swoop.similarity import COSINE, DICE, JACCARD
 from swoop.times import LATEST, TimeKind
 
 if TYPE_CHECKING:
+    from swoop.join.arrivals import Arrivals
     from swoop.join.topk_join import TopKJoin
 
 _INTEGER = re.compile(rb"-?[0-9]{1,4300}")
@@ -34,21 +35,21 @@ def demand(holds: bool, otherwise: str) -> None:
 def restore(join: TopKJoin, settings: dict[str, Any], window: pa.Table, changes: pa.Table) -> None:
     """Let a new join be as the settings and tables of a file say. Raises ValueError if they cannot be right."""
     size, engine, first = window.num_rows, join._engine, settings["first"]
-    ids = _read_ids(window, "id")
-    offsets, tokens = _read_sets(window)
-    sides = _read_numbers(window, "side") if join.two_streams else np.empty(0, np.int8)
-    times = _read_numbers(window, "time")
+    ids = read_ids(window, "id")
+    offsets, tokens = read_sets(window)
+    sides = read_numbers(window, "side") if join.two_streams else np.empty(0, np.int8)
+    times = read_numbers(window, "time")
     contents = Contents(first, times, sides, offsets, tokens, _read_names(join, window, times, first))
     check_window(first, contents.times, settings["index_time"], join.window.duration)
-    _restore_clock(join, settings, contents)
+    restore_clock(join, settings, contents)
     if any(name is not None for name in ids):
         join._ids.add(first, first, ids, size)
     if contents.names is not None:
-        join._ids.keep(contents.names.identities.tolist(), _read_ids(window, "record_id"))
+        join._ids.keep(contents.names.identities.tolist(), read_ids(window, "record_id"))
     engine.restore(contents, settings["index_time"])
     if contents.names is not None:
         demand(bool(np.isin(contents.names.identities, engine.identities()).all()), "records are not called as they should be")
-    engine.counters = _counters(settings["counters"], engine.counters)
+    engine.counters = read_counters(settings["counters"], engine.counters)
     demand(join.track_changes or not changes.num_rows, "there are changes, but they are not to be tracked")
     if join.track_changes:
         top = engine.topk()
@@ -59,7 +60,7 @@ def _read_names(join: TopKJoin, window: pa.Table, times: np.ndarray, first: int)
     """The names of records. A record that was first seen in the window is called after its first set."""
     if join.copies == "each":
         return None
-    names = Names(_read_numbers(window, "identity"), _read_numbers(window, "first_seen"))
+    names = Names(read_numbers(window, "identity"), read_numbers(window, "first_seen"))
     arrivals = np.arange(first, first + len(times))
     demand(bool(((names.identities >= 0) & (names.identities <= arrivals)).all()), "an identity is not that of an earlier set")
     known = names.identities >= first
@@ -69,7 +70,7 @@ def _read_names(join: TopKJoin, window: pa.Table, times: np.ndarray, first: int)
     return names
 
 
-def _restore_clock(join: TopKJoin, settings: dict[str, Any], contents: Contents) -> None:
+def restore_clock(join: Arrivals, settings: dict[str, Any], contents: Contents) -> None:
     """The times of the caller, which go with those of the engine."""
     clock, kind, now, index_time = join._clock, settings["time_kind"], settings["now"], settings["index_time"]
     arrivals = contents.first + len(contents.times)
@@ -90,14 +91,14 @@ def _restore_clock(join: TopKJoin, settings: dict[str, Any], contents: Contents)
     clock.moved(kind, now)
 
 
-def _counters(given: dict[str, Any], known: dict[str, int]) -> dict[str, int]:
+def read_counters(given: dict[str, Any], known: dict[str, int]) -> dict[str, int]:
     for name in known:
         value = given.get(name)
         demand(type(value) is int and 0 <= value < MAX_COUNT, f"the counter {name} is {value!r:.60}, which is out of range")
     return {name: given[name] for name in known}
 
 
-def _read_numbers(table: pa.Table, name: str) -> np.ndarray:
+def read_numbers(table: pa.Table, name: str) -> np.ndarray:
     column = table.column(name)
     demand(column.null_count == 0, f"column {name!r} has nulls")
     numbers: np.ndarray = column.to_numpy()
@@ -109,7 +110,7 @@ def id_columns(name: str) -> tuple[str, str, str]:
     return f"{name}_integer", f"{name}_string", f"{name}_bytes"
 
 
-def _read_ids(table: pa.Table, name: str) -> list[Any]:
+def read_ids(table: pa.Table, name: str) -> list[Any]:
     integers, texts, byte_strings = (table.column(column).to_pylist() for column in id_columns(name))
     return [_read_id(integer, text, data) for integer, text, data in zip(integers, texts, byte_strings, strict=True)]
 
@@ -122,7 +123,7 @@ def _read_id(integer: bytes | None, text: bytes | None, data: bytes | None) -> I
     return data if text is None else text.decode("utf-8", "surrogatepass")
 
 
-def _read_sets(window: pa.Table) -> tuple[np.ndarray, Tokens]:
+def read_sets(window: pa.Table) -> tuple[np.ndarray, Tokens]:
     """Sets have no order, so each becomes its integers, then its strings, then its byte strings."""
     lists = [window.column(name).combine_chunks() for name in ("integers", "strings", "bytes")]
     sizes = np.zeros((window.num_rows, 3), np.int64)
@@ -143,7 +144,7 @@ def _read_changes(join: TopKJoin, changes: pa.Table, top: np.ndarray) -> Rows:
     """Changes that could have been, the last of which have led to the top-k of now."""
     rows = np.zeros(changes.num_rows, CHANGE)
     for field in CHANGE.names or ():
-        rows[field] = _read_numbers(changes, field)
+        rows[field] = read_numbers(changes, field)
     bounded = join.similarity.kind in (JACCARD, COSINE, DICE)
     ranges: dict[str, tuple[float, float]] = {
         "time": (-LATEST + 1, join._engine.now),
@@ -161,7 +162,7 @@ def _read_changes(join: TopKJoin, changes: pa.Table, top: np.ndarray) -> Rows:
         demand(bool(((column >= least) & (column <= most)).all()), f"{field} of a change is not from {least} to {most}")
     demand(bool((rows["newer"] > rows["older"]).all()), "the newer set of a change is not the newer one")
     demand(bool((rows["time"][1:] >= rows["time"][:-1]).all()), "times of changes fall")
-    newer, older = _read_ids(changes, "newer_id"), _read_ids(changes, "older_id")
+    newer, older = read_ids(changes, "newer_id"), read_ids(changes, "older_id")
     demand(None not in newer and None not in older, "a set of a change has no id")
     _check_changes(rows, top, join.k)
     return Rows(rows, newer, older, _read_seen(changes) if join.copies == "once" else None)
@@ -170,7 +171,7 @@ def _read_changes(join: TopKJoin, changes: pa.Table, top: np.ndarray) -> Rows:
 def _read_seen(changes: pa.Table) -> np.ndarray:
     seen = np.zeros(changes.num_rows, SEEN)
     for field in SEEN.names or ():
-        column = seen[field] = _read_numbers(changes, field)
+        column = seen[field] = read_numbers(changes, field)
         least, most = (0, MAX_COUNT) if field.endswith("copies") else (-LATEST + 1, LATEST - 1)
         demand(bool(((column >= least) & (column <= most)).all()), f"{field} of a change is not from {least} to {most}")
     return seen

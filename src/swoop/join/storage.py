@@ -11,13 +11,16 @@ import json
 import os
 import secrets
 import zipfile
-from contextlib import suppress
+from collections.abc import Iterator
+from contextlib import contextmanager, suppress
+from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, BinaryIO, TypeVar, get_args
 
 import numpy as np
 import pyarrow as pa
 
+from swoop.engine.contents import Contents
 from swoop.engine.layout import CHANGE, SEEN
 from swoop.errors import CapacityExceeded, InvalidFile
 from swoop.join.ipc import from_stream, to_stream
@@ -27,6 +30,7 @@ from swoop.similarity import USER, Similarity
 from swoop.times import LATEST, WindowKind, WindowSpec
 
 if TYPE_CHECKING:
+    from swoop.join.families import Families
     from swoop.join.topk_join import TopKJoin
 
 Join = TypeVar("Join", bound="TopKJoin")
@@ -35,45 +39,69 @@ FORMAT = "swoop join"
 VERSION = 2
 _SETTINGS, _WINDOW, _CHANGES = "settings.json", "window.arrow", "changes.arrow"
 
-_TYPES: dict[str, tuple[type, ...]] = {
+Types = dict[str, tuple[type, ...]]
+
+COMMON_TYPES: Types = {
     "version": (int,),
-    "k": (int, type(None)),
     "window": (dict,),
     "similarity": (str,),
     "user_defined": (bool,),
-    "two_streams": (bool,),
     "min_similarity": (float, int, type(None)),
     "track_changes": (bool,),
-    "algorithm": (str,),
-    "max_pairs": (int, type(None)),  # since version 2
     "time_kind": (str, type(None)),
     "now": (int, type(None)),
     "index_time": (int,),
     "first": (int,),
     "counters": (dict,),
-    "copies": (str,),
 }
-_LATER: dict[str, tuple[int, Any]] = {"copies": (2, "each"), "max_pairs": (2, None)}
-"""Keys that came with a later version, and what they were before."""
 
 
-def _id_types(name: str) -> dict[str, pa.DataType]:
+@dataclass(frozen=True)
+class Format:
+    """What a kind of file is called in itself, what it and its contents are called in messages, and what its settings are."""
+
+    name: str
+    called: str
+    what: str
+    version: int
+    types: Types
+    later: dict[str, tuple[int, Any]]  # keys that came with a later version, and what they were before
+
+
+_FORMAT = Format(
+    FORMAT,
+    "a saved join",
+    "join",
+    VERSION,
+    COMMON_TYPES
+    | {
+        "k": (int, type(None)),
+        "two_streams": (bool,),
+        "algorithm": (str,),
+        "copies": (str,),
+        "max_pairs": (int, type(None)),
+    },
+    {"copies": (2, "each"), "max_pairs": (2, None)},
+)
+
+
+def id_types(name: str) -> dict[str, pa.DataType]:
     return dict.fromkeys(id_columns(name), pa.large_binary())
 
 
-_WINDOW_TYPES = {
+SET_TYPES = {
     "time": pa.int64(),
-    "side": pa.int8(),
-    **_id_types("id"),
+    **id_types("id"),
     "integers": pa.large_list(pa.int64()),
     "strings": pa.large_list(pa.large_binary()),
     "bytes": pa.large_list(pa.large_binary()),
 }
-_RECORD_TYPES = {"identity": pa.int64(), "first_seen": pa.int64(), **_id_types("record_id")}
+_WINDOW_TYPES = {"side": pa.int8(), **SET_TYPES}
+_RECORD_TYPES = {"identity": pa.int64(), "first_seen": pa.int64(), **id_types("record_id")}
 _CHANGES_TYPES = {
     **{name: pa.from_numpy_dtype(CHANGE[name]) for name in CHANGE.names or ()},
-    **_id_types("newer_id"),
-    **_id_types("older_id"),
+    **id_types("newer_id"),
+    **id_types("older_id"),
 }
 _SEEN_TYPES = {name: pa.from_numpy_dtype(SEEN[name]) for name in SEEN.names or ()}
 """What is added where copies count once."""
@@ -83,14 +111,19 @@ MAX_RATIO = 1032  # how much smaller deflate can make something: repetitive wind
 
 
 def save(join: TopKJoin, path: str | os.PathLike[str]) -> None:
-    """Write the join to a file beside the target, then put it in its place."""
     join._engine.settle()  # what was interrupted is in the feed
     join._feed.take(join._engine, join._ids)
+    tables = {_WINDOW: _window_table(join), _CHANGES: _changes_table(join)}
+    write_archive(path, _settings(join), tables)
+
+
+def write_archive(path: str | os.PathLike[str], settings: dict[str, Any], tables: dict[str, pa.Table]) -> None:
+    """Write settings and tables to a file beside the target, then put it in its place."""
     target = Path(path)
     part = target.with_name(f"{target.name}.{secrets.token_hex(8)}.part")
     try:
         with open(part, "xb", opener=_open_privately) as file:
-            _write(join, file)
+            _write(file, settings, tables)
         os.replace(part, target)
     except BaseException:
         with suppress(FileNotFoundError):  # interrupted before it was there, or when it was in its place already
@@ -102,12 +135,12 @@ def _open_privately(path: str, flags: int) -> int:
     return os.open(path, flags, 0o600)
 
 
-def _write(join: TopKJoin, file: BinaryIO) -> None:
+def _write(file: BinaryIO, settings: dict[str, Any], tables: dict[str, pa.Table]) -> None:
     archive = zipfile.ZipFile(file, "w", zipfile.ZIP_DEFLATED, compresslevel=1)
     try:
-        archive.writestr(_SETTINGS, json.dumps(_settings(join), indent=1))
-        archive.writestr(_WINDOW, to_stream(_window_table(join)))
-        archive.writestr(_CHANGES, to_stream(_changes_table(join)))
+        archive.writestr(_SETTINGS, json.dumps(settings, indent=1))
+        for name, table in tables.items():
+            archive.writestr(name, to_stream(table))
         archive.close()
     except BaseException:
         archive.fp = None  # to close what is half written would raise an error of its own, in place of this one
@@ -115,20 +148,27 @@ def _write(join: TopKJoin, file: BinaryIO) -> None:
 
 
 def _settings(join: TopKJoin) -> dict[str, Any]:
-    engine, clock = join._engine, join._clock
     return {
         "format": FORMAT,
         "version": VERSION,
         "k": join.k,
-        "window": {"kind": join.window.kind, "length": join.window.duration},
-        "similarity": join.similarity.name,
-        "user_defined": join.similarity.kind == USER,
         "two_streams": join.two_streams,
-        "min_similarity": join.min_similarity,
-        "track_changes": join.track_changes,
         "algorithm": join.algorithm,
         "copies": join.copies,
         "max_pairs": join.max_pairs,
+        **common_settings(join),
+    }
+
+
+def common_settings(join: TopKJoin | Families) -> dict[str, Any]:
+    """What is saved of joins and families alike."""
+    engine, clock = join._engine, join._clock
+    return {
+        "window": {"kind": join.window.kind, "length": join.window.duration},
+        "similarity": join.similarity.name,
+        "user_defined": join.similarity.kind == USER,
+        "min_similarity": join.min_similarity,
+        "track_changes": join.track_changes,
         "time_kind": clock.kind,
         "now": clock.now,
         "index_time": engine.now,
@@ -140,19 +180,24 @@ def _settings(join: TopKJoin) -> dict[str, Any]:
 def _window_table(join: TopKJoin) -> pa.Table:
     contents = join._engine.contents()
     size = len(contents.times)
-    tokens = contents.tokens
     columns = {
-        "time": pa.array(contents.times),
         "side": pa.array(contents.sides if join.two_streams else np.zeros(size, np.int8)),
-        **_id_columns("id", join._ids.given(contents.first, contents.first + size)),
+        **set_columns(contents, join._ids.given(contents.first, contents.first + size)),
     }
     if contents.names is not None:
         identities = contents.names.identities
         columns |= {
             "identity": pa.array(identities),
             "first_seen": pa.array(contents.names.first_seen),
-            **_id_columns("record_id", join._ids.kept(identities.tolist())),
+            **id_values("record_id", join._ids.kept(identities.tolist())),
         }
+    return pa.table(columns)
+
+
+def set_columns(contents: Contents, ids: list[Id | None]) -> dict[str, pa.Array]:
+    """The sets of a window: times, ids and tokens."""
+    size, tokens = len(contents.times), contents.tokens
+    columns = {"time": pa.array(contents.times), **id_values("id", ids)}
     for kind, name in enumerate(("integers", "strings", "bytes")):
         part = tokens.part(kind)
         values = pa.array(part, pa.int64()) if kind == 0 else pa.array(part.to_list(), pa.large_binary())
@@ -161,15 +206,15 @@ def _window_table(join: TopKJoin) -> pa.Table:
         else:
             ends = np.concatenate(([0], np.cumsum(tokens.kinds == kind)))[contents.offsets]
         columns[name] = pa.LargeListArray.from_arrays(pa.array(ends), values)
-    return pa.table(columns)
+    return columns
 
 
 def _changes_table(join: TopKJoin) -> pa.Table:
     pending = join._feed.waiting()
     columns = {
         **{name: pa.array(np.ascontiguousarray(pending.rows[name])) for name in CHANGE.names or ()},
-        **_id_columns("newer_id", list(pending.newer)),
-        **_id_columns("older_id", list(pending.older)),
+        **id_values("newer_id", list(pending.newer)),
+        **id_values("older_id", list(pending.older)),
     }
     if join.copies == "once":
         seen = np.zeros(0, SEEN) if pending.seen is None else pending.seen
@@ -177,7 +222,7 @@ def _changes_table(join: TopKJoin) -> pa.Table:
     return pa.table(columns)
 
 
-def _id_columns(name: str, ids: list[Id | None]) -> dict[str, pa.Array]:
+def id_values(name: str, ids: list[Id | None]) -> dict[str, pa.Array]:
     """Ids by type; where all three are null, none was given."""
     texts = [i.encode("utf-8", "surrogatepass") if isinstance(i, str) else None for i in ids]
     integers = [str(i).encode() if isinstance(i, int) else None for i in ids]
@@ -189,78 +234,95 @@ def _id_columns(name: str, ids: list[Id | None]) -> dict[str, pa.Array]:
 
 
 def load(cls: type[Join], path: str | os.PathLike[str], similarity: Similarity | None) -> Join:
-    try:
-        with zipfile.ZipFile(path) as archive:
-            settings = json.loads(_read(archive, _SETTINGS))
-            _check_settings(settings, path)
-            once = settings["copies"] == "once"
-            window = from_stream(_read(archive, _WINDOW), _WINDOW_TYPES | (_RECORD_TYPES if once else {}))
-            changes = from_stream(_read(archive, _CHANGES), _CHANGES_TYPES | (_SEEN_TYPES if once else {}))
+    with reading(path, _FORMAT) as (archive, settings):
+        once = settings["copies"] == "once"
+        window = read_member(archive, _WINDOW, _FORMAT, _WINDOW_TYPES | (_RECORD_TYPES if once else {}))
+        changes = read_member(archive, _CHANGES, _FORMAT, _CHANGES_TYPES | (_SEEN_TYPES if once else {}))
         join = _make(cls, settings, similarity)
         try:
             restore(join, settings, window, changes)
         except CapacityExceeded as error:
             raise ValueError(str(error)) from error
-    except (InvalidFile, FileNotFoundError, PermissionError, IsADirectoryError, MemoryError):
-        raise
-    except Exception as error:  # whatever is wrong with the bytes, it is the file's fault
-        raise InvalidFile(
-            f"{os.fspath(path)!r} is not a saved join, or it is damaged: {error}. Use a copy of it, or save the join again"
-        ) from error
     return join
 
 
-def _read(archive: zipfile.ZipFile, name: str) -> bytes:
+@contextmanager
+def reading(path: str | os.PathLike[str], form: Format) -> Iterator[tuple[zipfile.ZipFile, dict[str, Any]]]:
+    """A saved file and its settings. Whatever goes wrong while it is read, it is the file's fault."""
+    try:
+        with zipfile.ZipFile(path) as archive:
+            settings = json.loads(_read(archive, _SETTINGS, form))
+            _check_settings(settings, path, form)
+            yield archive, settings
+    except (InvalidFile, FileNotFoundError, PermissionError, IsADirectoryError, MemoryError):
+        raise
+    except Exception as error:
+        raise InvalidFile(
+            f"{os.fspath(path)!r} is not {form.called}, or it is damaged: {error}. "
+            f"Use a copy of it, or save the {form.what} again"
+        ) from error
+
+
+def read_member(archive: zipfile.ZipFile, name: str, form: Format, types: dict[str, pa.DataType]) -> pa.Table:
+    """A table, with the columns that it must have."""
+    return from_stream(_read(archive, name, form), types)
+
+
+def _read(archive: zipfile.ZipFile, name: str, form: Format) -> bytes:
     """A member, if it can be as large as the archive says."""
     member = archive.getinfo(name)
     if member.compress_type not in (zipfile.ZIP_DEFLATED, zipfile.ZIP_STORED):
-        raise InvalidFile(f"{archive.filename!r} is not a saved join: {name} is compressed by method {member.compress_type}")
+        raise InvalidFile(f"{archive.filename!r} is not {form.called}: {name} is compressed by method {member.compress_type}")
     packed, unpacked, there = member.compress_size, member.file_size, os.path.getsize(str(archive.filename))
     if packed > there or unpacked > MAX_RATIO * packed or (name == _SETTINGS and unpacked > LARGEST_SETTINGS):
         raise InvalidFile(
-            f"{archive.filename!r} is not a saved join, or it is damaged: {name} has {packed} bytes, and {unpacked} when "
-            "unpacked, which is too much. Use a copy of it, or save the join again"
+            f"{archive.filename!r} is not {form.called}, or it is damaged: {name} has {packed} bytes, and {unpacked} when "
+            f"unpacked, which is too much. Use a copy of it, or save the {form.what} again"
         )
     return archive.read(member)
 
 
-def _check_settings(settings: Any, path: str | os.PathLike[str]) -> None:
-    if not isinstance(settings, dict) or settings.get("format") != FORMAT:
-        raise InvalidFile(f"{os.fspath(path)!r} is not a saved join")
+def _check_settings(settings: Any, path: str | os.PathLike[str], form: Format) -> None:
+    if not isinstance(settings, dict) or settings.get("format") != form.name:
+        raise InvalidFile(f"{os.fspath(path)!r} is not {form.called}")
     version = settings.get("version")
-    if type(version) is int and version > VERSION:
+    if type(version) is int and version > form.version:
         raise InvalidFile(
             f"{os.fspath(path)!r} was saved in format version {version} by a newer release; "
-            f"this one reads versions up to {VERSION}. Upgrade with: pip install --upgrade swoop-join"
+            f"this one reads versions up to {form.version}. Upgrade with: pip install --upgrade swoop-join"
         )
-    for name, (since, before) in _LATER.items():
-        if type(version) is int and 0 < version < since:
+    for name, (since, before) in form.later.items():
+        if type(version) is int and 1 <= version < since:
             demand(name not in settings, f"{_SETTINGS} of version {version} has {name}")
             settings[name] = before
-    for name, types in _TYPES.items():
+    for name, types in form.types.items():
         demand(name in settings, f"{_SETTINGS} does not have {name}")
         value = settings[name]
         wanted = " or ".join("null" if one is type(None) else one.__name__ for one in types)
         demand(type(value) in types, f"{name} in {_SETTINGS} is {value!r:.60}, but should be {wanted}")
-    demand(1 <= settings["version"] <= VERSION, f"there is no format version {version}")
+    demand(1 <= settings["version"] <= form.version, f"there is no format version {version}")
 
 
-def _make(cls: type[Join], settings: dict[str, Any], similarity: Similarity | None) -> Join:
-    name = settings["similarity"]
+def saved_similarity(settings: dict[str, Any], similarity: Similarity | None) -> str | Similarity:
+    """The similarity with which something was saved; a user-defined one is given again."""
+    name: str = settings["similarity"]
     if settings["user_defined"]:
         if similarity is None:
             raise InvalidFile(
-                f"the join was saved with the user-defined similarity {name!r}; give it again with load(path, similarity=...)"
+                f"it was saved with the user-defined similarity {name!r}; give it again with load(path, similarity=...)"
             )
         if similarity.name != name:
-            raise InvalidFile(f"the join was saved with the similarity {name!r}, but {similarity.name!r} was given")
+            raise InvalidFile(f"it was saved with the similarity {name!r}, but {similarity.name!r} was given")
     elif similarity is not None:
-        raise InvalidFile(f"the join was saved with the similarity {name!r}, which need not be given")
-    window = _window(settings["window"])
+        raise InvalidFile(f"it was saved with the similarity {name!r}, which need not be given")
+    return similarity or name
+
+
+def _make(cls: type[Join], settings: dict[str, Any], similarity: Similarity | None) -> Join:
     return cls(
         settings["k"],
-        None if window.kind == "unbounded" else window,
-        similarity or name,
+        saved_window(settings["window"]),
+        saved_similarity(settings, similarity),
         two_streams=settings["two_streams"],
         min_similarity=settings["min_similarity"],
         track_changes=settings["track_changes"],
@@ -270,7 +332,7 @@ def _make(cls: type[Join], settings: dict[str, Any], similarity: Similarity | No
     )
 
 
-def _window(given: dict[str, Any]) -> WindowSpec:
+def saved_window(given: dict[str, Any]) -> WindowSpec:
     kind, length = given.get("kind"), given.get("length")
     demand(kind in get_args(WindowKind), f"there is no window of the kind {kind!r:.60}")
     is_right = type(length) is int and (length == 0 if kind == "unbounded" else 0 < length < LATEST)

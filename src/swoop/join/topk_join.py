@@ -3,26 +3,21 @@
 from __future__ import annotations
 
 import os
-import threading
-from collections.abc import Iterable, Sequence
+from collections.abc import Callable, Iterable
 from dataclasses import dataclass
-from typing import Any, NamedTuple, Self
+from typing import Any, Self
 
 import numpy as np
 
 from swoop.errors import InvalidArgument, InvalidData, InvalidType, NotInWindow
 from swoop.join.algorithms import make_engine
+from swoop.join.arrivals import NO_SIDES, Arrivals
 from swoop.join.feed import AllPairsFeed, Feed, Rows, make_skyband, make_topk
-from swoop.join.ids import Ids, read_id
-from swoop.join.sets import flatten, read_set, single_kind
 from swoop.results import Changes, Explanation, Id, Pair, SkybandStep, Stream, TopK
 from swoop.similarity import Similarity
 from swoop.spec import Copies, JoinSpec
-from swoop.text.blocks import Block
 from swoop.text.functions import TokenFunction
-from swoop.times import Clock, Time, TimeKind, WindowSpec
-
-NO_SIDES = np.empty(0, np.int8)
+from swoop.times import Time
 
 
 @dataclass(frozen=True, slots=True)
@@ -59,16 +54,7 @@ class Stats:
     memory_bytes: int
 
 
-class _Begun(NamedTuple):
-    """Arrivals that were begun: their times, and how many sets had arrived and what the index time was before them."""
-
-    kind: TimeKind
-    ticks: Sequence[int] | np.ndarray
-    arrivals: int
-    now: int
-
-
-class TopKJoin:
+class TopKJoin(Arrivals):
     """The k most similar pairs of sets in a sliding window of a stream, exactly, at any moment.
 
     Parameters
@@ -147,12 +133,8 @@ class TopKJoin:
             copies=copies,
             max_pairs=max_pairs,
         )
-        self._clock = Clock(self.window)
-        self._ids = Ids()
+        super().__init__(self._spec.window, make_engine(self._spec))
         self._feed = Feed() if k is not None else AllPairsFeed()
-        self._engine = make_engine(self._spec)
-        self._lock = threading.RLock()  # kernels run without Python's global lock
-        self._begun: _Begun | None = None
 
     @classmethod
     def from_spec(cls, spec: JoinSpec) -> Self:
@@ -163,11 +145,6 @@ class TopKJoin:
     def k(self) -> int | None:
         """How many pairs; None: all from ``min_similarity`` on."""
         return self._spec.k
-
-    @property
-    def window(self) -> WindowSpec:
-        """The sliding window."""
-        return self._spec.window
 
     @property
     def similarity(self) -> Similarity:
@@ -204,14 +181,18 @@ class TopKJoin:
         """How many pairs there may be, if all are asked for."""
         return self._spec.max_pairs
 
-    def __reduce__(self) -> Any:
-        raise InvalidType("a join cannot be copied or pickled; use save and load")
-
     def __repr__(self) -> str:
         return (
             f"<TopKJoin k={self.k} window={self.window} similarity={self.similarity.name} "
             f"sets={self._engine.arrivals} in window={self._engine.arrivals - self._engine.oldest}>"
         )
+
+    def _take_changes(self) -> None:
+        if self.track_changes:
+            self._feed.take(self._engine, self._ids)
+
+    def _named(self) -> Callable[[], np.ndarray] | None:
+        return self._engine.identities if self.copies == "once" else None
 
     # arrivals
 
@@ -233,54 +214,8 @@ class TopKJoin:
         stream
             ``"left"`` or ``"right"`` in a two-stream join.
         """
-        found = read_set(tokens)
-        name = read_id(id)
         side = self._side(stream)
-        engine = self._engine
-        with self._lock:
-            self._finish()
-            kind, ticks = self._clock.read(time)
-            try:
-                self._begin(kind, (ticks,), None if name is None else [name])
-                tick = ticks if kind != "none" and self.window.kind != "count" else engine.arrivals
-                single = single_kind(found)
-                if single is not None:
-                    engine.insert_one(tick, side, single[1], single[0])
-                else:
-                    offsets, column = flatten([found])
-                    sides = np.array([side], np.int8) if self.two_streams else NO_SIDES
-                    engine.insert(np.array([tick], np.int64), offsets, column, sides)
-            finally:
-                self._finish()
-
-    def _begin(self, kind: TimeKind, ticks: Sequence[int] | np.ndarray, ids: Sequence[Id | None] | None) -> None:
-        """Note that sets with these times are to arrive, and take their ids."""
-        engine = self._engine
-        arrivals = engine.arrivals
-        self._begun = _Begun(kind, ticks, arrivals, engine.now)
-        self._ids.add(arrivals, engine.oldest, ids, len(ticks))
-
-    def _finish(self) -> None:
-        """Take note of what has happened since it was begun: what has arrived has arrived, whatever interrupted the rest.
-
-        Interrupted at any line, it can be done again.
-        """
-        if self._begun is None:
-            return
-        engine = self._engine
-        kind, ticks, before, then = self._begun
-        arrived = engine.arrivals - before
-        if arrived < len(ticks):
-            self._ids.cut(before + arrived)
-        if kind == "none" or self.window.kind == "count":
-            if arrived:
-                self._clock.moved(kind, int(ticks[arrived - 1]))
-        elif arrived or engine.now != then:
-            self._clock.moved(kind, engine.now)
-        if self.track_changes:
-            self._feed.take(engine, self._ids)
-        self._ids.forget(engine.oldest, engine.identities if self.copies == "once" else None)
-        self._begun = None
+        self._insert(tokens, time, id, side, np.array([side], np.int8) if self.two_streams else NO_SIDES)
 
     def _side(self, stream: Any) -> int:
         if not self.two_streams:
@@ -322,75 +257,20 @@ class TopKJoin:
         >>> join.topk()[0].similarity
         0.75
         """
+        self._insert_many(data, tokens, time, id, lambda columns, lengths: self._read_sides(columns, stream, lengths))
+
+    def _read_sides(self, columns: Any, stream: str | None, lengths: dict[str, int]) -> np.ndarray:
         from swoop.join import columns as cs
 
-        with self._lock:
-            self._finish()
-            self._insert_table(cs.read_table(data), tokens, time, id, stream)
-
-    def _insert_table(
-        self, columns: Any, tokens: str | TokenFunction, time: str | None, id: str | None, stream: str | None
-    ) -> None:
-        from swoop.join import columns as cs
-
-        sets, lengths = cs.read_sets(columns, tokens)
-        size = next(iter(lengths.values()))
-        ids: list[Any] | None = None
-        sides = NO_SIDES
-        if time is None:
-            self._clock.check_kind("none", None)
-            kind: Any = "none"
-            ticks = np.zeros(size, np.int64)
-        else:
-            kind, ticks = cs.read_times(cs.find_column(columns, time, "time"), time, self._clock)
-            lengths[time] = len(ticks)
-        if id is not None:
-            ids = cs.read_ids(cs.find_column(columns, id, "id"), id)
-            lengths[id] = len(ids)
         if stream is not None and self.two_streams:
             sides = cs.read_streams(cs.find_column(columns, stream, "stream"), stream)
             lengths[stream] = len(sides)
-        elif stream is not None:
+            return sides
+        if stream is not None:
             raise InvalidArgument(f"stream={stream!r} was given, but this is not a two-stream join; use two_streams=True")
-        elif self.two_streams:
+        if self.two_streams:
             raise InvalidData("in a two-stream join, name the column of 'left' and 'right' with stream=...")
-        if cs.check_lengths(lengths):
-            self._insert_blocks(kind, ticks, sets, sides, ids)
-
-    def _insert_blocks(
-        self, kind: Any, ticks: np.ndarray, sets: Iterable[Block], sides: np.ndarray, ids: list[Any] | None
-    ) -> None:
-        """Let sets arrive, of which the tokens come in blocks of rows."""
-        try:
-            self._begin(kind, ticks, ids)
-            before = self._engine.arrivals
-            untimed = kind == "none" or self.window.kind == "count"
-            times = np.arange(before, before + len(ticks)) if untimed else ticks
-            for first, rows, offsets, tokens in sets:
-                rows_of = slice(first, first + rows)
-                self._engine.insert(times[rows_of], offsets, tokens, sides[rows_of] if len(sides) else sides)
-        finally:
-            self._finish()
-
-    def advance(self, time: Time) -> None:
-        """Advance the time without an arrival: pairs that have ended by then are gone.
-
-        A window of the last n sets does not move with time, so there only the time is checked.
-        """
-        with self._lock:
-            self._finish()
-            kind, ticks = self._clock.read(time)
-            if kind == "none":
-                raise InvalidType("advance needs a time, not None")
-            if self.window.kind == "count":
-                self._clock.moved(kind, ticks)
-                return
-            try:
-                self._begin(kind, (), None)
-                self._engine.advance(ticks)
-                self._clock.moved(kind, ticks)
-            finally:
-                self._finish()
+        return NO_SIDES
 
     # results
 

@@ -6,8 +6,10 @@ import sys
 import time
 
 
-def warmup(*, quiet: bool = False) -> float:
+def warmup(*, quiet: bool = False, families: bool = False) -> float:
     """Compile every kernel that a join needs, or load it from the cache. Returns the seconds that took.
+
+    With ``families=True``, also those of :class:`swoop.Families`.
 
     >>> import swoop
     >>> swoop.warmup(quiet=True) > 0
@@ -27,7 +29,22 @@ def warmup(*, quiet: bool = False) -> float:
     join.advance(1)
     join.topk()
     join.changes()
+    if families:
+        _warm_families()
     seconds = time.perf_counter() - start
     if not quiet:
         print(f"swoop: the engine is compiled and ready ({seconds:.1f} s)", file=sys.stderr)
     return seconds
+
+
+def _warm_families() -> None:
+    from swoop.join.families import Families
+
+    found = Families(0.5, window=1)
+    for now in range(2):
+        found.insert_many({"tokens": [[1, 2], [1, 2, 3]], "time": [now, now]})
+    found._engine.warm()
+    found._engine.shrink()
+    found.advance(3)
+    found.families()
+    found.changes()

@@ -1,0 +1,226 @@
+"""The engine of families as Python sees it."""
+
+from __future__ import annotations
+
+from collections import Counter
+from dataclasses import dataclass, replace
+
+import numpy as np
+
+from swoop.engine.check import check_sets
+from swoop.engine.contents import Contents
+from swoop.engine.engine import Algorithm, Engine
+from swoop.engine.families import FamilyState, advance, insert_sets, move_members, rebase
+from swoop.engine.memory import Memory
+from swoop.engine.settings import Settings
+from swoop.errors import InvalidData
+
+_BY_FAMILY = ("kinship.entries", "kinship.free", "kinship.settled", "kinship.found", "kinship.merged", "sort_room.spare")
+_BY_SET = ("kinship.family", "kinship.before", "kinship.after")
+
+
+@dataclass(frozen=True)
+class Known:
+    """The families of a window: rows of ``FAMILY``, and the place of its family among them for each valid set.
+
+    That is -1 for a set without tokens. Sizes and newest sets follow from it.
+    """
+
+    families: np.ndarray
+    members: np.ndarray
+
+
+def _start(memory: Memory) -> None:
+    sets = memory["window.ring"].size
+    memory.resize((*_BY_FAMILY, *_BY_SET), sets)
+    memory.resize(("kinship.runs",), memory["index.slots"].size)
+
+
+def _grow(memory: Memory, path: str) -> None:
+    memory.resize((path,), memory["index.slots"].size if path == "kinship.runs" else 2 * memory.state.needed)
+
+
+def _settle(engine: Engine) -> int:
+    return 0
+
+
+FAMILIES = Algorithm(insert_sets, _settle, advance, rebase, layout=FamilyState, start=_start, grow=_grow)
+
+
+class FamilyEngine(Engine):
+    """Families of integers and arrays. ``settings`` say from which key on sets are linked, and whether there is a feed."""
+
+    state: FamilyState
+
+    def __init__(self, settings: Settings, first: int = 0) -> None:
+        super().__init__(replace(settings, k=1, floor=False, copies_once=True), first, FAMILIES)
+
+    def _move_more(self, ring: int) -> dict[str, np.ndarray]:
+        self.memory.resize(_BY_FAMILY, ring)
+        new = {path: self.memory.new(path, ring) for path in _BY_SET}
+        move_members(self.memory.words, *new.values())
+        return new
+
+    # reading
+
+    def families(self) -> tuple[np.ndarray, np.ndarray]:
+        """The families of at least two sets: their numbers, and rows of ``FAMILY``; ``newest`` is counted from the base."""
+        rows = self._entries()
+        numbers = np.flatnonzero((rows["size"] > 0) & (rows["total"] > 1))
+        return numbers, rows[numbers]
+
+    def _entries(self) -> np.ndarray:
+        self.ready()
+        return self.memory["kinship.entries"][: self.state.kinship.count].copy()
+
+    def firsts(self) -> np.ndarray:
+        """The arrival numbers of the first sets of families that are not valid any more, in order."""
+        rows = self._entries()
+        return np.sort(rows["first"][(rows["size"] > 0) & (rows["first"] < self.oldest)])
+
+    def members(self) -> np.ndarray:
+        """The numbers of the families of the valid sets; -1: a set has no tokens."""
+        self.ready()
+        return self.memory["kinship.family"][self._places()]
+
+    def times(self) -> np.ndarray:
+        """The times of the valid sets."""
+        self.ready()
+        return self.memory["window.ring"]["time"][self._places()]
+
+    def _places(self) -> np.ndarray:
+        return np.arange(self.state.oldest, self.state.next) & (self.memory["window.ring"].size - 1)
+
+    # the feed
+
+    @property
+    def has_changes(self) -> bool:
+        return self.state.kinship.end > 0
+
+    def family_changes(self) -> tuple[int, np.ndarray]:
+        """The changes that were not forgotten yet: the number of the first, from 0 on, and rows of ``FAMILY_CHANGE``."""
+        self.ready()
+        kinship = self.state.kinship
+        return kinship.taken, self.memory["kinship.changes"][: kinship.end].copy()
+
+    def forget_changes(self, stop: int) -> None:
+        if stop == self.state.kinship.taken:
+            return
+        path = "kinship.changes"
+        is_large = self.memory[path].size > self._thresholds.most_feed
+        smaller = {path: self.memory.new(path, self._thresholds.feed)} if is_large else {}
+        self.memory.install(smaller, {"kinship.end": 0, "kinship.taken": stop})
+
+    # going on elsewhere
+
+    def known(self) -> Known:
+        """The families of the window."""
+        rows, members = self._entries(), self.members()
+        is_there = rows["size"] > 0
+        places = np.where(is_there, np.cumsum(is_there) - 1, -1)
+        return Known(rows[is_there], np.where(members >= 0, places[np.maximum(members, 0)], -1) if len(rows) else members)
+
+    def restore_families(self, contents: Contents, known: Known, now: int, *, is_verified: bool = False) -> None:
+        """Begin anew with a given window and its families. Raises InvalidData if they are to be verified and are wrong."""
+        fresh = FamilyEngine(replace(self.settings, tracking=False), contents.first)
+        fresh._taken.update(self._taken)
+        count = len(known.families)
+        memory, kinship = fresh.memory, fresh.state.kinship
+        memory.resize(_BY_FAMILY, count)
+        entries = memory["kinship.entries"]
+        for field in ("first", "first_seen", "total"):
+            entries[field][:count] = known.families[field]
+        memory.install(
+            {"kinship.given": np.ascontiguousarray(known.members, np.int32)},
+            {"kinship.count": count, "kinship.is_verified": is_verified},
+        )
+        fresh._is_restoring = True
+        fresh.insert(contents.times, contents.offsets, contents.tokens, contents.sides)
+        fresh._is_restoring = False
+        if kinship.mistakes or (memory["kinship.entries"]["size"][:count] == 0).any():
+            raise InvalidData(
+                "the families are not those of the sets: linked sets are of different families, or one has no set"
+            )
+        fresh.state.now = now
+        memory.clear(("kinship.given",))
+        own = self.state.kinship
+        memory.install(
+            {"kinship.changes": self.memory["kinship.changes"]},
+            {"tracking": self.settings.tracking, "kinship.end": own.end, "kinship.taken": own.taken},
+        )
+        fresh.settings = self.settings
+        fresh.counters = self.counters
+        self.__dict__ = fresh.__dict__
+
+    def shrink(self) -> None:
+        self.ready()
+        self.restore_families(self.contents(), self.known(), self.now)
+
+    def warm(self) -> None:
+        self._move_window(self.memory["window.ring"].size, self.memory["window.arena"].size)
+        self.interning.recycle(0)
+        rebase(self.memory.words)
+
+    def _taken_by_kernels(self) -> Counter[str]:
+        return Counter()
+
+    # invariants
+
+    def check(self) -> None:
+        """Raise AssertionError if anything is not as it should be. For tests."""
+        sets = check_sets(self)
+        _check_circles(self, sets)
+        _check_runs(self, sets)
+
+
+def _check_circles(engine: FamilyEngine, sets: dict[int, list[int]]) -> None:
+    """Each family has its sets in a circle; numbers are given out once; links are within families."""
+    memory, state, mask = engine.memory, engine.state, engine.memory["window.ring"].size - 1
+    kinship = state.kinship
+    record = memory["window.record"]
+    members: dict[int, set[int]] = {}
+    for number in sets:
+        family = int(memory["kinship.family"][number & mask])
+        assert (family < 0) == (record[number & mask] < 0), "a set is in no family"
+        if family >= 0:
+            members.setdefault(family, set()).add(number)
+    firsts = set()
+    for family, numbers in members.items():
+        entry = memory["kinship.entries"][family]
+        assert (entry["size"], entry["newest"]) == (len(numbers), max(numbers)), "sets of a family are not counted"
+        assert entry["total"] >= len(numbers), "a family has more valid sets than sets"
+        assert entry["first"] <= state.base + min(numbers), "the first set of a family is not the first one"
+        firsts.add(int(entry["first"]))
+        start = number = int(entry["newest"])
+        circle = set()
+        while True:
+            circle.add(number)
+            after = int(memory["kinship.after"][number & mask])
+            assert memory["kinship.before"][after & mask] == number, "a circle is not one"
+            number = after
+            if number == start:
+                break
+        assert circle == numbers, "the circle of a family is not that of its sets"
+    assert len(firsts) == len(members), "two families have the same first set"
+    free = memory["kinship.free"][: kinship.free_count].tolist()
+    assert sorted([*free, *members]) == list(range(kinship.count)), "a family is lost or given out twice"
+    assert not any(memory["kinship.entries"]["size"][free]), "a family without sets has a size"
+    by_record: dict[int, int] = {}
+    for number in sets:
+        if record[number & mask] >= 0:
+            family = int(memory["kinship.family"][number & mask])
+            assert by_record.setdefault(int(record[number & mask]), family) == family, "copies are of different families"
+
+
+def _check_runs(engine: FamilyEngine, sets: dict[int, list[int]]) -> None:
+    """From its run on, a long list has sets of one family only."""
+    from swoop.engine.families import _LONG
+
+    memory, mask, oldest = engine.memory, engine.memory["window.ring"].size - 1, engine.state.oldest
+    for at in range(min(engine.state.vocabulary.id_count, memory["kinship.runs"].size)):
+        newest, size, rest, capacity = (int(value) for value in memory["index.slots"][at])
+        if not capacity or size < _LONG or newest < oldest:
+            continue
+        entries = [*memory["index.pool"][rest : rest + size - 1].tolist(), newest]
+        run = [number for number in entries if number >= max(oldest, int(memory["kinship.runs"][at]))]
+        assert len({int(memory["kinship.family"][number & mask]) for number in run}) <= 1, "a run is of several families"

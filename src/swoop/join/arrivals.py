@@ -1,0 +1,171 @@
+"""How sets arrive: everything is checked first, and ids, clock and feed follow what the engine did, whatever interrupts it."""
+
+from __future__ import annotations
+
+import threading
+from collections.abc import Callable, Iterable, Sequence
+from typing import Any, NamedTuple
+
+import numpy as np
+
+from swoop.errors import InvalidType
+from swoop.join.ids import Ids, read_id
+from swoop.join.sets import flatten, read_set, single_kind
+from swoop.results import Id
+from swoop.text.blocks import Block
+from swoop.text.functions import TokenFunction
+from swoop.times import Clock, Time, TimeKind, WindowSpec
+
+NO_SIDES = np.empty(0, np.int8)
+
+ReadSides = Callable[[Any, dict[str, int]], np.ndarray]
+"""Reads the sides of the rows of a batch, of which the columns are given, and notes how many there are by column."""
+
+
+class _Begun(NamedTuple):
+    """Arrivals that were begun: their times, and how many sets had arrived and what the index time was before them."""
+
+    kind: TimeKind
+    ticks: Sequence[int] | np.ndarray
+    arrivals: int
+    now: int
+
+
+class Arrivals:
+    """Sets that arrive at an engine, with their times and ids. Threads may share it: each call is done as a whole."""
+
+    def __init__(self, window: WindowSpec, engine: Any) -> None:
+        self._clock = Clock(window)
+        self._ids = Ids()
+        self._engine = engine
+        self._lock = threading.RLock()  # kernels run without Python's global lock
+        self._begun: _Begun | None = None
+
+    def __reduce__(self) -> Any:
+        raise InvalidType("a join cannot be copied or pickled; use save and load")
+
+    @property
+    def window(self) -> WindowSpec:
+        """The sliding window."""
+        return self._clock.window
+
+    # what is made of them
+
+    def _take_changes(self) -> None:
+        """Take the changes from the engine, if there is a feed."""
+        raise NotImplementedError
+
+    def _named(self) -> Callable[[], np.ndarray] | None:
+        """What gives the arrival numbers of sets whose ids are needed though they may have left the window; None: none are."""
+        raise NotImplementedError
+
+    # arrivals
+
+    def _insert(self, tokens: Iterable[Any], time: Time | None, id: Id | None, side: int, sides: np.ndarray) -> None:
+        """Let one set arrive. ``sides``: the same for the engine, empty in a self join."""
+        found = read_set(tokens)
+        name = read_id(id)
+        engine = self._engine
+        with self._lock:
+            self._finish()
+            kind, ticks = self._clock.read(time)
+            try:
+                self._begin(kind, (ticks,), None if name is None else [name])
+                tick = ticks if kind != "none" and self.window.kind != "count" else engine.arrivals
+                single = single_kind(found)
+                if single is not None:
+                    engine.insert_one(tick, side, single[1], single[0])
+                else:
+                    offsets, column = flatten([found])
+                    engine.insert(np.array([tick], np.int64), offsets, column, sides)
+            finally:
+                self._finish()
+
+    def _begin(self, kind: TimeKind, ticks: Sequence[int] | np.ndarray, ids: Sequence[Id | None] | None) -> None:
+        """Note that sets with these times are to arrive, and take their ids."""
+        engine = self._engine
+        arrivals = engine.arrivals
+        self._begun = _Begun(kind, ticks, arrivals, engine.now)
+        self._ids.add(arrivals, engine.oldest, ids, len(ticks))
+
+    def _finish(self) -> None:
+        """Take note of what has happened since it was begun: what has arrived has arrived, whatever interrupted the rest.
+
+        Interrupted at any line, it can be done again.
+        """
+        if self._begun is None:
+            return
+        engine = self._engine
+        kind, ticks, before, then = self._begun
+        arrived = engine.arrivals - before
+        if arrived < len(ticks):
+            self._ids.cut(before + arrived)
+        if kind == "none" or self.window.kind == "count":
+            if arrived:
+                self._clock.moved(kind, int(ticks[arrived - 1]))
+        elif arrived or engine.now != then:
+            self._clock.moved(kind, engine.now)
+        self._take_changes()
+        self._ids.forget(engine.oldest, self._named())
+        self._begun = None
+
+    def _insert_many(
+        self, data: Any, tokens: str | TokenFunction, time: str | None, id: str | None, read_sides: ReadSides
+    ) -> None:
+        """Let many sets arrive, in the order of the rows of a batch."""
+        from swoop.join import columns as cs
+
+        with self._lock:
+            self._finish()
+            columns = cs.read_table(data)
+            sets, lengths = cs.read_sets(columns, tokens)
+            size = next(iter(lengths.values()))
+            ids: list[Any] | None = None
+            if time is None:
+                self._clock.check_kind("none", None)
+                kind: Any = "none"
+                ticks = np.zeros(size, np.int64)
+            else:
+                kind, ticks = cs.read_times(cs.find_column(columns, time, "time"), time, self._clock)
+                lengths[time] = len(ticks)
+            if id is not None:
+                ids = cs.read_ids(cs.find_column(columns, id, "id"), id)
+                lengths[id] = len(ids)
+            sides = read_sides(columns, lengths)
+            if cs.check_lengths(lengths):
+                self._insert_blocks(kind, ticks, sets, sides, ids)
+
+    def _insert_blocks(
+        self, kind: Any, ticks: np.ndarray, sets: Iterable[Block], sides: np.ndarray, ids: list[Any] | None
+    ) -> None:
+        """Let sets arrive, of which the tokens come in blocks of rows."""
+        try:
+            self._begin(kind, ticks, ids)
+            before = self._engine.arrivals
+            untimed = kind == "none" or self.window.kind == "count"
+            times = np.arange(before, before + len(ticks)) if untimed else ticks
+            for first, rows, offsets, tokens in sets:
+                rows_of = slice(first, first + rows)
+                self._engine.insert(times[rows_of], offsets, tokens, sides[rows_of] if len(sides) else sides)
+        finally:
+            self._finish()
+
+    def advance(self, time: Time) -> None:
+        """Advance the time without an arrival: what has ended by then is gone.
+
+        A window of the last n sets does not move with time, so there only the time is checked.
+        """
+        with self._lock:
+            self._finish()
+            kind, ticks = self._clock.read(time)
+            if kind == "none":
+                raise InvalidType("advance needs a time, not None")
+            if self.window.kind == "count":
+                self._clock.moved(kind, ticks)
+                return
+            try:
+                self._begin(kind, (), None)
+                self._engine.advance(ticks)
+                self._clock.moved(kind, ticks)
+            finally:
+                self._finish()

@@ -1,0 +1,170 @@
+"""From the rows of the engine of families to families and changes, with the caller's ids and times."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+
+from swoop.errors import InternalError
+from swoop.join.feed import id_column, time_column
+from swoop.join.ids import Ids
+from swoop.results import Family, FamilyChange, FamilyChanges, FamilyKind, FamilyList, Id
+from swoop.times import Clock
+
+KINDS: tuple[FamilyKind, ...] = ("born", "grew", "merged", "ended")
+_BORN, _GREW, _MERGED, _ENDED = range(4)
+
+
+def names_of(arrivals: np.ndarray, ids: Ids) -> list[Any]:
+    """How results call some sets, many of which are the same; None for -1."""
+    known, places = np.unique(arrivals, return_inverse=True)
+    names = [None if arrival < 0 else ids.get(arrival) for arrival in known.tolist()]
+    return [names[place] for place in places.tolist()]
+
+
+def make_list(rows: np.ndarray, newest: np.ndarray, last_seen: np.ndarray, ids: Ids, clock: Clock) -> FamilyList:
+    """Families, of which the rows, the arrival numbers of their newest sets, and the times of these are given."""
+    names, representatives = ([ids.get(arrival) for arrival in of.tolist()] for of in (rows["first"], newest))
+
+    def make(index: int) -> Family:
+        row = rows[index]
+        return Family(
+            names[index],
+            int(row["size"]),
+            int(row["total"]),
+            clock.result_time(int(row["first_seen"])),
+            clock.result_time(int(last_seen[index])),
+            representatives[index],
+            int(row["first"]),
+        )
+
+    def columns() -> dict[str, Any]:
+        import pyarrow as pa
+
+        return {
+            "id": id_column(names),
+            "size": pa.array(rows["size"].astype(np.int64)),
+            "total": pa.array(np.ascontiguousarray(rows["total"])),
+            "first_seen": time_column(np.ascontiguousarray(rows["first_seen"]), clock),
+            "last_seen": time_column(last_seen, clock),
+            "representative": id_column(representatives),
+        }
+
+    return FamilyList(len(rows), make, columns)
+
+
+@dataclass(frozen=True)
+class FamilyRows:
+    """Changes: rows of the engine with the ids that go with them."""
+
+    rows: np.ndarray
+    families: list[Id]
+    into: list[Id | None]
+
+
+def in_order(rows: np.ndarray) -> np.ndarray:
+    """Families that end at the same time are in the order of their first sets. The engine has them as their sets came."""
+    ended = rows["kind"] == _ENDED
+    if np.count_nonzero(ended) < 2:
+        return rows
+    goes_on = ended[1:] & ended[:-1] & (rows["time"][1:] == rows["time"][:-1])
+    group = np.concatenate(([0], np.cumsum(~goes_on)))
+    found: np.ndarray = rows[np.lexsort((np.where(ended, rows["family"], 0), group))]
+    return found
+
+
+class FamilyFeed:
+    """Changes that nobody has asked for yet. Their ids are looked up at once, while they are known.
+
+    It knows which families are there, so it notices a birth of one that is there and an end of one that is not.
+    """
+
+    def __init__(self) -> None:
+        self._parts: list[tuple[int, FamilyRows, dict[int, bool]]] = []  # with the number of changes up to each
+        self._taken = 0
+        self._there: set[int] = set()
+
+    def restore(self, waiting: FamilyRows | None, there: list[int]) -> None:
+        """Begin with changes that nobody has asked for, and with the families that are there."""
+        self._there = set(there)
+        if waiting is not None:
+            self._parts.append((self._taken, waiting, {}))
+
+    def take(self, engine: Any, ids: Ids) -> None:
+        """Take the changes from the engine. Interrupted at any line, it can be done again."""
+        if not engine.has_changes:
+            return
+        first, rows = engine.family_changes()
+        if len(rows) == 0:  # it was interrupted at its end
+            return
+        taken = self._parts[-1][0] if self._parts else self._taken
+        stop = first + len(rows)
+        if taken < stop:
+            part = in_order(rows[taken - first :])
+            named = FamilyRows(part, names_of(part["family"], ids), names_of(part["into"], ids))
+            self._parts.append((stop, named, self._moves(part)))
+        for family, is_there in self._parts[-1][2].items():
+            if is_there:
+                self._there.add(family)
+            else:
+                self._there.discard(family)
+        engine.forget_changes(stop)
+
+    def _moves(self, rows: np.ndarray) -> dict[int, bool]:
+        """Which families are there after some changes, and which are not any more."""
+        found: dict[int, bool] = {}
+        moves = rows[rows["kind"] != _GREW]
+        for time, kind, family, _ in moves.tolist():
+            comes = kind == _BORN
+            if found.get(family, family in self._there) == comes:
+                raise InternalError(
+                    f"the change feed says at time {time} that the family of set {family} {KINDS[kind]}, "
+                    + ("but it is there already" if comes else "but it is not there")
+                )
+            found[family] = comes
+        return found
+
+    def waiting(self) -> FamilyRows:
+        """All changes that nobody has asked for."""
+        from swoop.engine.families import FAMILY_CHANGE
+
+        parts = [rows for _, rows, _ in self._parts]
+        return FamilyRows(
+            np.concatenate([np.zeros(0, FAMILY_CHANGE), *(part.rows for part in parts)]),
+            [name for part in parts for name in part.families],
+            [name for part in parts for name in part.into],
+        )
+
+    def changes(self, clock: Clock) -> FamilyChanges:
+        found = self.waiting()
+
+        def make(index: int) -> FamilyChange:
+            row = found.rows[index]
+            return FamilyChange(
+                clock.result_time(int(row["time"])), KINDS[row["kind"]], found.families[index], found.into[index]
+            )
+
+        def columns() -> dict[str, Any]:
+            import pyarrow as pa
+
+            known = [name for name in found.into if name is not None]
+            into = id_column(known)
+            places = np.cumsum([name is not None for name in found.into]) - 1
+            return {
+                "time": time_column(np.ascontiguousarray(found.rows["time"]), clock),
+                "kind": pa.array([KINDS[kind] for kind in found.rows["kind"].tolist()], pa.string()),
+                "family": id_column(found.families),
+                "into": into.take(
+                    pa.array(
+                        [None if name is None else place for name, place in zip(found.into, places, strict=True)], pa.int64()
+                    )
+                ),
+            }
+
+        changes = FamilyChanges(len(found.rows), make, columns)
+        if self._parts:
+            self._taken = self._parts[-1][0]
+            self._parts = []
+        return changes
