@@ -18,6 +18,7 @@ from swoop.times import last
 if TYPE_CHECKING:
     from swoop import oracle
     from swoop.join.families import Families, FamilyStats
+    from swoop.join.family_history import families_history
     from swoop.join.history import history
     from swoop.join.topk_join import Stats, TopKJoin
     from swoop.join.warmup import warmup
@@ -28,6 +29,7 @@ if TYPE_CHECKING:
         Family,
         FamilyChange,
         FamilyChanges,
+        FamilyHistory,
         FamilyList,
         History,
         Pair,
@@ -53,6 +55,7 @@ _HOMES = {
     "FamilyChanges": "swoop.results",
     "FamilyList": "swoop.results",
     "FamilyStats": "swoop.join.families",
+    "FamilyHistory": "swoop.results",
     "History": "swoop.results",
     "Pair": "swoop.results",
     "Similarity": "swoop.similarity",
@@ -62,6 +65,7 @@ _HOMES = {
     "TopK": "swoop.results",
     "TopKJoin": "swoop.join.topk_join",
     "char_ngrams": "swoop.text.functions",
+    "families_history": "swoop.join.family_history",
     "history": "swoop.join.history",
     "warmup": "swoop.join.warmup",
     "word_ngrams": "swoop.text.functions",
@@ -76,6 +80,7 @@ __all__ = [
     "Family",
     "FamilyChange",
     "FamilyChanges",
+    "FamilyHistory",
     "FamilyList",
     "FamilyStats",
     "History",
@@ -88,6 +93,7 @@ __all__ = [
     "TopK",
     "TopKJoin",
     "char_ngrams",
+    "families_history",
     "history",
     "last",
     "oracle",

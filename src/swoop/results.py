@@ -266,6 +266,33 @@ class Results(Sequence[Item], Generic[Item]):
 class TopK(Results[Pair]):
     """The most similar pairs, in the total order: similarity and end time descending, then newer and older ascending."""
 
+    def families(self) -> list[list[Id]]:
+        """The ids of the sets, put together where these pairs connect them, in the order of their arrival; the largest first.
+
+        For showing: it depends on k, and on which pairs are in the top-k now. :class:`swoop.Families` has all near copies.
+
+        Examples
+        --------
+        >>> import swoop
+        >>> join = swoop.TopKJoin(k=9, window=None, min_similarity=0.3)
+        >>> join.insert_many({"tokens": [["a", "b"], ["x"], ["b", "c"], ["x"], ["c", "d"]]}, time=None)
+        >>> join.topk().families()
+        [[0, 2, 4], [1, 3]]
+        """
+        homes: dict[Any, dict[Any, Id]] = {}  # of each set, by arrival number, all that it is connected with
+        for pair in self:
+            newer, older = pair.arrivals or (pair.newer, pair.older)
+            sides = homes.get(newer, {newer: pair.newer}), homes.get(older, {older: pair.older})
+            small, large = sorted(sides, key=len)
+            large.update(small)
+            homes.update(dict.fromkeys(small, large))
+            homes[newer] = homes[older] = large
+        found = [
+            sorted(home.items(), key=lambda item: _by_type(item[0])) for home in {id(h): h for h in homes.values()}.values()
+        ]
+        found.sort(key=lambda items: (-len(items), _by_type(items[0][0])))
+        return [[name for _, name in items] for items in found]
+
     def chart(self, most: int = 50) -> altair.Chart | altair.LayerChart:
         """One bar per pair, its length the similarity, for the first ``most`` pairs. Needs altair."""
         from swoop import charts
@@ -291,6 +318,27 @@ class Changes(Results[Change]):
 
 class FamilyList(Results[Family]):
     """Families, in the order that was asked for."""
+
+
+class FamilyHistory(FamilyList):
+    """All families of a history, by their first sets."""
+
+    def __init__(
+        self,
+        size: int,
+        make: Callable[[int], Family],
+        columns: Callable[[], dict[str, Any]],
+        rows: Callable[[], pyarrow.Table],
+    ) -> None:
+        super().__init__(size, make, columns)
+        self._rows = rows
+
+    def rows(self) -> pyarrow.Table:
+        """The ids, the times and the families of all sets, in the order in which they entered: ``id``, ``time``, ``family``.
+
+        A set that is linked with no other has its own id as that of its family.
+        """
+        return self._rows()
 
 
 class FamilyChanges(Results[FamilyChange]):

@@ -1,7 +1,7 @@
 """Families are those of brute force, at every moment, whichever way they are run.
 
 Tests of swoop.engine.families, swoop.engine.family_engine, swoop.join.arrivals, swoop.join.family_feed,
-swoop.join.family_storage.
+swoop.join.family_history, swoop.join.family_storage.
 """
 
 from __future__ import annotations
@@ -18,6 +18,7 @@ from pathlib import Path
 from typing import Any
 
 import numpy as np
+import pyarrow as pa
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
@@ -367,3 +368,43 @@ def test_a_user_defined_similarity_is_given_again(tmp_path: Path) -> None:
         swoop.Families.load(tmp_path / "families")
     assert swoop.Families.load(tmp_path / "families", half).members(0) == [0, 1]
     assert json.loads(members_of(families)["settings.json"])["format"] == "swoop families"  # type: ignore[arg-type]
+
+
+# histories
+
+
+@pytest.mark.parametrize("seed", range(40))
+def test_a_history_has_the_families_that_a_stream_has(seed: int) -> None:
+    """Every family that there was, with all its sets; rows in any order."""
+    trial = FamilyTrial.draw(seed, 120)
+    numbers: dict[Any, int] = {}
+    rows = [
+        {"id": place, "time": record.time, "tokens": [numbers.setdefault((type(t), t), len(numbers)) for t in record.tokens]}
+        for place, record in enumerate(trial.records)
+    ]
+    random.Random(seed).shuffle(rows)
+    schema = pa.schema([("id", pa.int64()), ("time", pa.int64()), ("tokens", pa.list_(pa.int64()))])
+    with use(trial.limits):
+        found = swoop.families_history(pa.Table.from_pylist(rows, schema), **trial.options)
+    members: dict[Any, list[int]] = {}
+    for row in found.rows().to_pylist():
+        members.setdefault(row["family"], []).append(row["id"])
+    assert all(min(ids) == family for family, ids in members.items())
+    assert [(family.id, family.total, family.representative) for family in found] == [
+        (family, len(ids), max(ids)) for family, ids in sorted(members.items()) if len(ids) > 1
+    ]
+    plain = [Record(record.tokens, record.time) for record in trial.records]
+    expected = oracle.families(plain, **trial.options)
+    assert sorted((f for f in found if f.size), key=lambda f: (-f.size, f.id)) == expected
+    told = oracle.family_changes(plain, **trial.options)
+    born, merged = ({c.family for c in told if c.kind == kind} for kind in ("born", "merged"))
+    assert {family.id for family in found} == born - merged
+    assert found.to_arrow().num_rows == len(found)
+
+
+def test_a_history_leaves_out_rows_that_cannot_be_used() -> None:
+    rows = {"id": ["a", None, "c"], "time": [1, 2, 3], "text": ["win a phone", "win a phone", "win a phone now"]}
+    with pytest.warns(swoop.errors.UnusableRows, match="1 rows are unusable"):
+        found = swoop.families_history(rows, 0.5, window=5, tokens=swoop.words("text"))
+    assert list(found) == [Family("a", 2, 2, 1, 3, "c")]
+    assert not swoop.families_history({"id": [], "time": [], "tokens": []}, 0.5, window=5)

@@ -8,6 +8,8 @@ from __future__ import annotations
 import datetime as dt
 
 import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
 
 import swoop
 
@@ -119,3 +121,19 @@ def test_public_names(name: str) -> None:
     assert name in dir(swoop)
     with pytest.raises(AttributeError, match="no attribute 'nonsense'"):
         _ = swoop.nonsense
+
+
+@settings(max_examples=50)
+@given(st.lists(st.lists(st.integers(0, 9), min_size=1, max_size=3), max_size=20), st.sampled_from([1, 3, 50]))
+def test_families_of_the_top_are_connected_by_its_pairs(sets: list[list[int]], k: int) -> None:
+    join = swoop.TopKJoin(k, None, min_similarity=0.3)
+    for number, tokens in enumerate(sets):
+        join.insert(tokens, id=f"set {number}")
+    found = join.topk().families()
+    home = {name: place for place, family in enumerate(found) for name in family}
+    assert all(home[pair.newer] == home[pair.older] for pair in join.topk())
+    assert sum(map(len, found)) == len(home) == len({name for pair in join.topk() for name in (pair.newer, pair.older)})
+    assert sum(len(family) - 1 for family in found) <= len(join.topk())  # no more sets than pairs can connect
+    assert [(-len(family), int(str(family[0])[4:])) for family in found] == sorted(
+        (-len(family), min(int(str(name)[4:]) for name in family)) for family in found
+    )

@@ -48,13 +48,16 @@ from swoop.engine.structures import arrays_of, structure, view_of
 from swoop.engine.window import HIT, commit_arrival, is_oversized, ring_slot, take_hits
 
 BORN, GREW, MERGED, ENDED = range(4)
+LINEAGE = 2
+"""A change feed (``tracking``) that tells of families of one set, too, and which set was born into a family or joined it."""
 
 FAMILY = np.dtype([("first", "i8"), ("first_seen", "i8"), ("total", "i8"), ("newest", "i4"), ("size", "i4")], align=True)
 """A family. ``first``: arrival number of its first set, counted from the beginning of the stream. ``total``: sets ever.
 ``newest``: number of its newest set. ``size``: valid sets; 0 if the number is free."""
 
 FAMILY_CHANGE = np.dtype([("time", "i8"), ("kind", "i8"), ("family", "i8"), ("into", "i8")])
-"""A row of the change feed: families are named by the arrival numbers of their first sets; -1: none."""
+"""A row of the change feed: families are named by the arrival numbers of their first sets; -1: none. With ``LINEAGE``,
+``into`` of what was born or grew is the arrival number of the set."""
 
 _LOW = (1 << 32) - 1
 _FEW = 3  # lists that are looked for one by one; for more they are sorted
@@ -352,16 +355,15 @@ def note_arrival(state: FamilyState, count: int) -> None:
     merged = 0
     for place in range(count):
         family = kinship.entries[kinship.found[place]]
-        if family.total > 1:
-            if family.first == oldest:
-                kind = GREW
-            else:
-                kinship.merged[merged] = family.first
-                merged += 1
+        if family.first == oldest:
+            kind = GREW if family.total > 1 else BORN
+        elif family.total > 1 or state.tracking == LINEAGE:
+            kinship.merged[merged] = family.first
+            merged += 1
     sort(kinship.merged, 0, merged, 0, state.sort_room)
     for place in range(merged):
         note(state, MERGED, kinship.merged[place], oldest)
-    note(state, kind, oldest, -1)
+    note(state, kind, oldest, state.base + state.next if state.tracking == LINEAGE else -1)
 
 
 @noinline

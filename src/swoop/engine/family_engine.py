@@ -146,7 +146,7 @@ class FamilyEngine(Engine):
         own = self.state.kinship
         memory.install(
             {"kinship.changes": self.memory["kinship.changes"]},
-            {"tracking": self.settings.tracking, "kinship.end": own.end, "kinship.taken": own.taken},
+            {"tracking": self.state.tracking, "kinship.end": own.end, "kinship.taken": own.taken},
         )
         fresh.settings = self.settings
         fresh.counters = self.counters

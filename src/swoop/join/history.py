@@ -112,18 +112,24 @@ def history(
     _check_count("slices", slices)
     slices = 1 if copies == "once" else slices
     _check_count("threads", threads)
+    rows, kind = read_rows(data, spec.window, id=id, time=time, tokens=tokens, stream=stream)
+    return _result(rows, join_segments(_replay_all(rows, spec, slices, threads or _cores())), spec, kind)
+
+
+def read_rows(
+    data: Any, window: WindowSpec, *, id: str, time: str, tokens: str | TokenFunction, stream: str | None = None
+) -> tuple[Rows, TimeKind]:
+    """The usable rows of a history, and of which kind its times are. Tells how many are not usable, if there are some."""
     texts = tokens.columns if isinstance(tokens, TokenFunction) else (tokens,)
     named = [("id", id), ("time", time), *(("tokens", name) for name in texts), *([("stream", stream)] if stream else [])]
     columns = {name: _in_few_chunks(column, name) for name, column in read_columns(data, named).items()}
-    kind = time_kind(columns[time].type, time, spec.window)
+    kind = time_kind(columns[time].type, time, window if window.kind in ("duration", "integer") else None)
     ids = read_whole_ids(columns[id], id)
     reasons = why_unusable(columns, id=id, time=time, tokens=tokens, stream=stream)
     _warn(reasons)
     usable = None if reasons.null_count == len(reasons) else np.flatnonzero(pc.is_null(reasons).to_numpy(zero_copy_only=False))
     sets = _Sets([columns[name] for name in texts], tokens, columns[stream] if stream else None)
-    rows = _Rows.in_order(_ticks(columns[time], time, usable), ids, sets, usable)
-    del columns, sets
-    return _result(rows, join_segments(_replay_all(rows, spec, slices, threads or _cores())), spec, kind)
+    return Rows.in_order(_ticks(columns[time], time, usable), ids, sets, usable), kind
 
 
 def _find_window(window: object) -> WindowSpec:
@@ -153,7 +159,7 @@ def _warn(reasons: pa.Array) -> None:
     if count := len(reasons) - reasons.null_count:
         counts = Counter({each["values"]: each["counts"] for each in reasons.drop_null().value_counts().to_pylist()})
         details = ", ".join(f"{reason} ({number})" for reason, number in counts.most_common())
-        warnings.warn(UnusableRows(count, f"reasons: {details}"), stacklevel=3)
+        warnings.warn(UnusableRows(count, f"reasons: {details}"), stacklevel=4)
 
 
 def _cores() -> int:
@@ -209,7 +215,7 @@ class _Sets:
 
 
 @dataclass(frozen=True)
-class _Rows:
+class Rows:
     """The usable rows of a history in the order in which they enter: the n-th has ``times[n]``, and lies at ``order[n]``.
 
     ``order`` is None if the rows lie in their order.
@@ -221,7 +227,7 @@ class _Rows:
     order: np.ndarray | None
 
     @classmethod
-    def in_order(cls, times: np.ndarray, ids: pa.Array, sets: _Sets, usable: np.ndarray | None) -> _Rows:
+    def in_order(cls, times: np.ndarray, ids: pa.Array, sets: _Sets, usable: np.ndarray | None) -> Rows:
         """Those at the places ``usable`` (None: all), which have these times."""
         if usable is None:
             order = find_order(times, ids, sets.keys)
@@ -250,7 +256,7 @@ class _Rows:
         return arrivals if self.order is None else self.order[arrivals]
 
 
-def _replay_all(rows: _Rows, spec: JoinSpec, slices: int | None, threads: int) -> np.ndarray:
+def _replay_all(rows: Rows, spec: JoinSpec, slices: int | None, threads: int) -> np.ndarray:
     """The segments of all slices."""
     if len(rows.times) == 0:
         return np.empty(0, SEGMENT)
@@ -282,7 +288,7 @@ def _on_threads(
         pool.shutdown(cancel_futures=True)
 
 
-def _result(rows: _Rows, stays: np.ndarray, spec: JoinSpec, kind: TimeKind) -> History:
+def _result(rows: Rows, stays: np.ndarray, spec: JoinSpec, kind: TimeKind) -> History:
     shown = similarities(stays["key"], spec.similarity)
     order = np.lexsort((stays["older"], stays["newer"], -shown, stays["enter"]))
     stays, shown = stays[order], shown[order]
@@ -324,6 +330,6 @@ def _result(rows: _Rows, stays: np.ndarray, spec: JoinSpec, kind: TimeKind) -> H
     return History(len(stays), make, columns)
 
 
-def _streams(rows: _Rows, arrivals: np.ndarray) -> list[Stream]:
+def _streams(rows: Rows, arrivals: np.ndarray) -> list[Stream]:
     found: list[Stream] = rows.sets.take(rows.lying_at(arrivals))["stream"].to_pylist()
     return found
