@@ -385,3 +385,34 @@ def test_explain_as_it_was_said(tmp_path: Path, swoop: Swoop) -> None:
         assert (found["newer"]["id"], found["older"]["id"]) == (newer, older)
     done = swoop("run", tmp_path / "sets.parquet", "--id", "id", "--window", 10, "--json")
     assert [pair["newer"]["tokens"] for pair in json.loads(done.stdout)["pairs"]] == [["a"]]
+
+
+def test_families(tmp_path: Path) -> None:
+    rows = [{"id": f"p{n}", "time": f"2024-05-01 12:00:{n:02}", "text": f"Win a phone now {'!' * (n % 3)}"} for n in range(30)]
+    rows += [{"id": f"q{n}", "time": f"2024-05-01 12:01:{n:02}", "text": f"win a phone, {word}"} for n, word in enumerate("ab")]
+    rows.append({"id": "single", "time": "2024-05-01 12:02:00", "text": "Lovely morning"})
+    path, out = write_lines(tmp_path / "posts.jsonl", rows), tmp_path / "families.csv"
+    done = run("run", path, "--families", 0.6, "-w", "20s", "--out", out)
+    assert done.exit_code == 0, done.output
+    assert "30 records, 3 different texts, from 2024-05-01 12:00:00 to 12:00:29, first p0" in " ".join(done.stdout.split())
+    assert "10 × Win a phone now !!" in " ".join(done.stdout.split())
+    assert "33 rows, 2 families from jaccard 0.6 on of a window of 20s" in done.stderr
+    assert out.read_text().splitlines()[0] == '"id","total","first_seen","last_seen","representative"'
+    told = json.loads(run("run", path, "--families", 0.6, "-w", "20s", "--json").stdout)
+    assert [(family["id"], family["total"]) for family in told["largest"]] == [("p0", 30), ("q0", 2)]
+
+
+@pytest.mark.parametrize(
+    ("options", "message"),
+    [
+        (("--families", "1.5"), "--families: min_similarity must be from 0 to 1 for jaccard, not 1.5"),
+        (("--families", "0.5", "--min-similarity", "0.5"), "leave out --min-similarity"),
+        (("--families", "0.5", "--spark"), "families of a history are found in this process; leave out --spark"),
+        (("--copies", "twice"), "copies must be 'each'"),
+        (("--copies", "once", "-k", "all", "--min-similarity", "0.5"), "k=None has all pairs of sets, so each copy counts"),
+    ],
+)
+def test_wrong_families_and_copies(lines: Path, options: tuple[str, ...], message: str) -> None:
+    done = run("run", lines, *options)
+    assert done.exit_code != 0
+    assert message in " ".join(done.output.split())

@@ -69,6 +69,7 @@ def run(
     similarity: o.SimilarityOption = "jaccard",
     min_similarity: o.MinSimilarity = None,
     copies: o.CopiesOption = None,
+    families: o.FamiliesOption = None,
     out: Annotated[
         str | None,
         typer.Option(
@@ -98,6 +99,7 @@ def run(
         swoop run headlines.parquet --window '7 days'
         swoop run 'posts/*.jsonl' --time created_at --text title --text body
         swoop run baskets.parquet --tokens items -k 100 --out results.parquet
+        swoop run posts.csv --families 0.8 --window '1 hour'
         swoop run invoices.csv --group-by InvoiceNo --tokens StockCode --window '7 days'
         zcat clicks.csv.gz | swoop run - --window 30min --json
         swoop run s3a://logs/2024/ --master spark://host:7077 --out results/
@@ -113,8 +115,11 @@ def run(
     join = JoinOptions(pairs, o.number_or_text(window), similarity, min_similarity, how)
     options = RunOptions(out, rejected, show, equal, as_json, spark, master, memory)
     options.check(join)
+    if families is not None:
+        o.check_families(families, join)
     with with_standard_input(inputs, format) as (paths, kind):
-        return command.run(find_files(paths, kind, encoding=encoding, separator=separator), reading, join, options)
+        files = find_files(paths, kind, encoding=encoding, separator=separator)
+        return command.run(files, reading, join, options, families)
 
 
 @app.command(cls=Command)

@@ -7,8 +7,10 @@ from typing import TYPE_CHECKING, Annotated, Any
 import typer
 
 from swoop.cli.guard import WrongUsage
+from swoop.errors import SwoopError
 
 if TYPE_CHECKING:
+    from swoop.cli.history import JoinOptions
     from swoop.reading.sets import ReadingOptions
 
 Inputs = Annotated[
@@ -85,6 +87,15 @@ SimilarityOption = Annotated[
 MinSimilarity = Annotated[
     float | None, _option("--min-similarity", help="Ignore pairs that are less similar.", panel=JOIN, metavar="X")
 ]
+FamiliesOption = Annotated[
+    float | None,
+    _option(
+        "--families",
+        help="Find groups of near copies instead of pairs: records are linked from this similarity on.",
+        panel=JOIN,
+        metavar="X",
+    ),
+]
 CopiesOption = Annotated[
     str | None,
     _option(
@@ -137,6 +148,18 @@ def pairs_wanted(value: str) -> int | None:
         return int(value)
     except ValueError:
         raise WrongUsage(f"-k must be a number of pairs, or all, not {value!r}") from None
+
+
+def check_families(least: float, join: JoinOptions) -> None:
+    """Refuse what families do not have before anything is read."""
+    from swoop.similarity import check_min_similarity, find_similarity
+
+    try:
+        check_min_similarity(find_similarity(join.similarity), least)
+    except SwoopError as error:
+        raise WrongUsage(f"--families: {error}") from None
+    if join.min_similarity is not None:
+        raise WrongUsage("--families says from which similarity on records are linked; leave out --min-similarity")
 
 
 def number_or_text(value: str) -> int | str:

@@ -14,8 +14,12 @@ from swoop.reading.files import Files
 from swoop.reading.sets import ReadingOptions
 
 
-def run(files: Files, reading: ReadingOptions, join: JoinOptions, options: RunOptions) -> int:
-    """Find the pairs and show them. The options are checked. Returns the exit code."""
+def run(files: Files, reading: ReadingOptions, join: JoinOptions, options: RunOptions, families: float | None = None) -> int:
+    """Find the pairs and show them, or the families. The options are checked. Returns the exit code."""
+    if families is not None:
+        from swoop.cli.families import run_families
+
+        return _summarise(run_families(files, reading, join, families, options), join, options, families)
     options.check_files(files.paths)
     history = find(files, reading, join, options)
     if options.as_json:
@@ -66,7 +70,7 @@ def _in_json(history: History, join: JoinOptions) -> dict[str, Any]:
     }
 
 
-def _summarise(history: History, join: JoinOptions, options: RunOptions) -> int:
+def _summarise(history: History, join: JoinOptions, options: RunOptions, families: float | None = None) -> int:
     """Print the last lines. Returns the exit code: it is a failure if all rows are rejected."""
     bad = history.rejected.rows
     if bad:
@@ -75,10 +79,8 @@ def _summarise(history: History, join: JoinOptions, options: RunOptions) -> int:
         for line in history.rejected.lines(HINTS):
             info(f"  {line}", style=ORANGE)
     written = f", written to {options.out}" if options.out else "; --out FILE writes them all"
-    info(
-        f"{history.rows:,} rows, {history.stays:,} stays in {join.result} of a window of {join.window}"
-        f"{written} ({history.seconds:.1f} s)"
-    )
+    found = f"stays in {join.result}" if families is None else f"families from {join.similarity} {families:g} on"
+    info(f"{history.rows:,} rows, {history.stays:,} {found} of a window of {join.window}{written} ({history.seconds:.1f} s)")
     if len(history.pairs) > 1 and all(pair.similarity == EQUAL.get(join.similarity) for pair in history.pairs):
         more = ", and a larger -k finds more pairs" if join.k is not None else ""
         info(f"all pairs shown are of equal sets; --no-equal leaves them out{more}")
@@ -89,6 +91,7 @@ def _summarise(history: History, join: JoinOptions, options: RunOptions) -> int:
         return FAILURE
     if not history.stays and not bad:
         least = "share a token" if join.min_similarity is None else f"reach --min-similarity {join.min_similarity:g}"
+        least = least if families is None else f"are {join.similarity} {families:g} similar"
         info(f"no two records in a window {least}; try a longer --window or another --tokenizer")
     if bad and bad >= history.rows:
         info("swoop: no row can be used; check --id, --time (--time-unit, --time-format) and --text or --tokens", style=RED)
