@@ -11,7 +11,7 @@ from pathlib import Path
 import pytest
 
 from swoop.paper import __main__ as bench
-from swoop.paper import in_process, measure
+from swoop.paper import in_process, measure, near_copies
 from swoop.paper.data_sets import generate
 
 
@@ -28,6 +28,7 @@ def test_rates_with_a_peer(tmp_path: Path) -> None:
 def test_the_report(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(measure, "start_times", lambda: (1.0, 0.5))
     monkeypatch.setattr(measure, "ALL_PAIRS_WINDOW", 3000)
+    monkeypatch.setattr(near_copies, "WAVE", 100)
     monkeypatch.setattr(in_process, "ROUNDS", 1)
     out = tmp_path / "docs" / "report.md"
     out.parent.mkdir()
@@ -39,5 +40,7 @@ def test_the_report(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     assert "bytes per set in the window" in text
     assert "cost of the change feed" in text
     assert "| `k=None`, with all changes taken |" in text
+    assert "| tweet, every other one a copy |" in text
+    assert "| one family of different sets, 30 tokens | 100 |" in text
     assert "](charts/performance.svg)" in text
     assert (tmp_path / "docs" / "charts" / "performance.svg").read_text().startswith("<svg")

@@ -23,7 +23,7 @@ import numba
 import numpy as np
 
 from swoop.errors import InvalidArgument
-from swoop.paper import measure
+from swoop.paper import measure, near_copies
 from swoop.paper.data_sets import SHAPES, DataSet, generate
 from swoop.paper.evaluation import EXPERIMENTS, evaluate, make_table
 from swoop.paper.experiments import FULL, QUICK
@@ -175,7 +175,8 @@ def report(arguments: argparse.Namespace, folder: Path) -> list[str]:
         lines += ["", "## Real data sets, k = 10", "", *COLUMNS]
         for path in arguments.more:
             lines += rates(DataSet.load(path), [1000, 10_000], 10, arguments, folder, [])
-    lines += all_pairs(arguments) + memory(arguments, folder) + latency(arguments)
+    lines += all_pairs(arguments) + near_copies.report(arguments.sets, arguments.rounds)
+    lines += memory(arguments, folder) + latency(arguments)
     if arguments.text_rows:
         from swoop.paper import in_process
 
