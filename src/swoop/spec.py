@@ -80,7 +80,7 @@ class JoinSpec:
             "max_pairs": _check_max_pairs(max_pairs, k),
         }
         if k is None:
-            _check_all_pairs(min_similarity, algorithm, copies)
+            _check_all_pairs(min_similarity, algorithm)
         for name, value in checked.items():
             object.__setattr__(self, name, value)
 
@@ -115,7 +115,7 @@ def _check_max_pairs(max_pairs: object, k: object) -> int | None:
     return int(max_pairs)
 
 
-def _check_all_pairs(min_similarity: object, algorithm: str, copies: Copies) -> None:
+def _check_all_pairs(min_similarity: object, algorithm: str) -> None:
     if min_similarity is None:
         raise InvalidArgument(
             "k=None asks for all pairs that are similar enough; say how similar with min_similarity, or how many pairs with k"
@@ -123,11 +123,6 @@ def _check_all_pairs(min_similarity: object, algorithm: str, copies: Copies) -> 
     if algorithm != "swoop":
         raise InvalidArgument(
             f"algorithm {algorithm!r} finds the k most similar pairs; leave it out, or give a k instead of None"
-        )
-    if copies == "once":
-        raise InvalidArgument(
-            "k=None has all pairs of sets, so each copy counts; leave out copies, or give a k. Where copies are too many, "
-            "swoop.Families has them as groups"
         )
 
 

@@ -77,7 +77,7 @@ def test_all_pairs(tmp_path: Path, lines: Path, swoop: Swoop) -> None:
     out = tmp_path / "out.parquet"
     done = swoop("run", lines, "--window", "20s", "-k", "all", "--min-similarity", 0.3, "--out", out)
     assert done.exit_code == 0, done.output
-    expected = stays_of(history(), **{**EXPECTED, "k": None, "copies": "each"}, min_similarity=0.3)
+    expected = stays_of(history(), **{**EXPECTED, "k": None}, min_similarity=0.3)
     assert rows_of(pq.read_table(out)) == expected
     assert f"60 rows, {len(expected)} stays in all pairs from jaccard 0.3 on" in done.stderr
     assert "shared, from" in done.stdout
@@ -409,7 +409,6 @@ def test_families(tmp_path: Path) -> None:
         (("--families", "0.5", "--min-similarity", "0.5"), "leave out --min-similarity"),
         (("--families", "0.5", "--spark"), "families of a history are found in this process; leave out --spark"),
         (("--copies", "twice"), "copies must be 'each'"),
-        (("--copies", "once", "-k", "all", "--min-similarity", "0.5"), "k=None has all pairs of sets, so each copy counts"),
     ],
 )
 def test_wrong_families_and_copies(lines: Path, options: tuple[str, ...], message: str) -> None:

@@ -98,7 +98,7 @@ def histories(draw: st.DrawFn, size: int = 25, all_pairs: bool = False) -> Histo
         "similarity": similarity,
         "two_streams": two_streams,
         "min_similarity": draw(reachable(similarity) if all_pairs else thresholds(similarity)),
-        "copies": "each" if all_pairs else draw(st.sampled_from(["each", "once"])),
+        "copies": draw(st.sampled_from(["each", "once"])),
     }
     stream = draw(records(two_streams, size))
     steps = draw(st.lists(st.sampled_from([1, 1, 1, 2, 5]), min_size=len(stream), max_size=len(stream)))

@@ -57,7 +57,7 @@ class Trial:
             "similarity": similarity,
             "two_streams": two_streams,
             "min_similarity": rng.choice(least if k is None else [None, None, *least]),
-            "copies": "each" if k is None else rng.choice(["each", "once"]),
+            "copies": rng.choice(["each", "once"]),
         }
         records = stream(rng, rng.randrange(1, size), two_streams)
         is_timed = isinstance(window, int)

@@ -68,7 +68,7 @@ def run(
     k: o.K = "10",
     similarity: o.SimilarityOption = "jaccard",
     min_similarity: o.MinSimilarity = None,
-    copies: o.CopiesOption = None,
+    copies: o.CopiesOption = "once",
     families: o.FamiliesOption = None,
     out: Annotated[
         str | None,
@@ -110,9 +110,7 @@ def run(
     from swoop.reading.files import find_files
 
     reading = o.reading_options(id, time, text, tokens, stream, group_by, tokenizer, time_unit, time_format, min_tokens)
-    pairs = o.pairs_wanted(k)
-    how = copies or ("each" if pairs is None else "once")
-    join = JoinOptions(pairs, o.number_or_text(window), similarity, min_similarity, how)
+    join = JoinOptions(o.pairs_wanted(k), o.number_or_text(window), similarity, min_similarity, copies)
     options = RunOptions(out, rejected, show, equal, as_json, spark, master, memory)
     options.check(join)
     if families is not None:

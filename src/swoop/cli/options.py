@@ -97,13 +97,8 @@ FamiliesOption = Annotated[
     ),
 ]
 CopiesOption = Annotated[
-    str | None,
-    _option(
-        "--copies",
-        help="once: equal sets count as one; each: every one counts. Once by default, but for -k all.",
-        panel=JOIN,
-        metavar="HOW",
-    ),
+    str,
+    _option("--copies", help="once: equal sets count as one; each: every one counts.", panel=JOIN, metavar="HOW", default=True),
 ]
 
 Spark = Annotated[bool, _option("--spark", help="Use Spark, on all local cores unless --master says where.", panel=EXECUTION)]

@@ -28,7 +28,7 @@ from swoop.engine.arrival import enter_set, entered_set, rebase, request_room
 from swoop.engine.candidates import count_below, find_candidates, forget, relevant_sizes, visit_list
 from swoop.engine.compile import int64, jit, kernel, noinline
 from swoop.engine.feed import ENTER as ENTERS
-from swoop.engine.feed import EXPIRED, describe, note
+from swoop.engine.feed import EXPIRED, describe, describe_copies, note
 from swoop.engine.index import list_of
 from swoop.engine.layout import (
     CHANGE,
@@ -37,6 +37,7 @@ from swoop.engine.layout import (
     FEED_FULL,
     FILL_STOCK,
     PENDING_FULL,
+    SEEN,
     SHRINK,
     Arrival,
     Pairs,
@@ -46,7 +47,7 @@ from swoop.engine.layout import (
 )
 from swoop.engine.memory import Memory
 from swoop.engine.rank import MAX_SET_SIZE, Sizes, key, remainder, upper_bound
-from swoop.engine.records import expire_sets
+from swoop.engine.records import expire_sets, is_newer, newest_of
 from swoop.engine.settings import Settings
 from swoop.engine.sorting import bring_smallest, sort
 from swoop.engine.stock import sort_pairs, write_pair
@@ -143,9 +144,11 @@ def write_kept(state: AllPairsState, kept: Any, older: int, pair: Any) -> None:
     """Write what follows from the sets of a pair."""
     window = state.window
     at, newer, overlap = ring_slot(window, older), int64(kept.newer), int64(kept.overlap)
-    size, other_size = window.size_and_hits[ring_slot(window, newer)], window.size_and_hits[at]
+    size, other_size = window.size_and_hits[ring_slot(window, newest_of(state, newer))], window.size_and_hits[at]
     value = key(state, size, other_size, overlap)
     rest = remainder(state, size, other_size, overlap, value)
+    if is_newer(state, older, newer):
+        newer, older = older, newer
     write_pair(pair, value, rest, newer, older, window.ring[at].group, overlap)
 
 
@@ -166,18 +169,21 @@ def note_ended(state: AllPairsState, oldest: int) -> None:
                 place = int64(pool[place].next)
                 count += 1
         sort_pairs(state, ended, count)
+        time = record.time + state.duration
+        if state.records.are_kept:
+            expire_sets(state, time - 1)  # what is noted are the copies up to then
         for back in range(1, count + 1):
-            note(state, record.time + state.duration, EXPIRED, ended[count - back])
+            note(state, time, EXPIRED, ended[count - back])
         number = stop
 
 
 @jit
 def expire_lists(state: AllPairsState, oldest: int, now: int) -> None:
     """Let the sets before ``oldest`` leave, and with them the pairs that they end."""
-    window, all_pairs = state.window, state.all_pairs
+    window, all_pairs, first = state.window, state.all_pairs, state.oldest
     if state.tracking:
         note_ended(state, oldest)
-    for number in range(state.oldest, oldest):
+    for number in range(first, oldest):
         each = all_pairs.lists[ring_slot(window, number)]
         if each.count > 0:
             all_pairs.pool[each.last].next = all_pairs.free
@@ -206,6 +212,26 @@ def keep(state: AllPairsState, newer: int, older: int, overlap: int) -> None:
         each.last = place
     each.first = place
     each.count += 1
+
+
+@noinline
+def relink(state: AllPairsState) -> None:
+    """The arriving set has renewed a record: the pairs that ended with its former set end with their others, all seen later."""
+    all_pairs, window = state.all_pairs, state.window
+    each = all_pairs.lists[ring_slot(window, state.records.former)]
+    place = int64(each.first)
+    for _ in range(each.count):
+        pair = all_pairs.pool[place]
+        following = int64(pair.next)
+        other = all_pairs.lists[ring_slot(window, newest_of(state, int64(pair.newer)))]
+        pair.newer = state.next
+        pair.next = other.first
+        if other.count == 0:
+            other.last = place
+        other.first = place
+        other.count += 1
+        place = following
+    each.count = 0
 
 
 @jit
@@ -269,7 +295,7 @@ def insert_pairs(state: AllPairsState) -> int:
     oldest = oldest_at(state, arrival.time)
     pre_candidates, verified = state.pre_candidates, state.verified
     count = 0
-    if arrival.size > 0 and oldest < state.next:
+    if arrival.size > 0 and oldest < state.next and state.records.former < 0:
         hit_count = scan(state, arrival, oldest)
         if hit_count >= stock.pending.size:
             forget(state, hit_count)
@@ -284,11 +310,13 @@ def insert_pairs(state: AllPairsState) -> int:
     if code != DONE:
         return request_room(state, pre_candidates, verified, state.needed, code)
     expire_lists(state, oldest, arrival.time)
+    if state.records.former >= 0:
+        relink(state)
     if state.tracking:
         sort_pairs(state, stock.pending, count)
     for q in range(count):
         pair = stock.pending[q]
-        keep(state, state.next, int64(pair.older), int64(pair.overlap))
+        keep(state, state.next, int64(min(pair.newer, pair.older)), int64(pair.overlap))
         if state.tracking:
             note(state, state.now, ENTERS, pair)
     state.candidate_count += count
@@ -296,8 +324,23 @@ def insert_pairs(state: AllPairsState) -> int:
 
 
 @jit
+def move_time(state: AllPairsState, now: int) -> int:
+    """Let the pairs end that have ended at a time."""
+    oldest = oldest_at(state, now)
+    ending, at_once = count_ending(state, oldest)
+    code = room_for_changes(state, ending, at_once, 0)
+    if code == DONE:
+        expire_lists(state, oldest, now)
+    return code
+
+
+@jit
 def insert_set(state: AllPairsState, arrival: Arrival) -> int:
-    """Let one set arrive."""
+    """Let one set arrive. Where copies count once, time moves on before: what has left the window has no copies."""
+    if state.stage == EXPIRE and state.records.are_kept:
+        code = move_time(state, arrival.time)
+        if code != DONE:
+            return code
     if state.stage == EXPIRE:
         code = enter_set(state, arrival)
         if code != DONE:
@@ -328,13 +371,8 @@ def insert_sets(memory: Any) -> int:
 def advance(memory: Any, now: int) -> int:
     """Move the index time without an arrival."""
     state = all_pairs_of(memory)
-    oldest = oldest_at(state, now)
-    ending, at_once = count_ending(state, oldest)
-    code = room_for_changes(state, ending, at_once, 0)
-    if code != DONE:
-        return code
-    expire_lists(state, oldest, now)
-    return SHRINK if is_oversized(state) else DONE
+    code = move_time(state, now)
+    return SHRINK if code == DONE and is_oversized(state) else code
 
 
 @kernel
@@ -349,7 +387,7 @@ def rebase_all(memory: Any) -> None:
 
 
 @kernel
-def read_pairs(memory: Any, rows: Any, remainders: Any) -> None:
+def read_pairs(memory: Any, rows: Any, seen: Any, remainders: Any) -> None:
     """Describe all pairs, by their older sets."""
     state = all_pairs_of(memory)
     window, all_pairs, pair = state.window, state.all_pairs, state.stock.pending[0]
@@ -360,21 +398,25 @@ def read_pairs(memory: Any, rows: Any, remainders: Any) -> None:
         for _ in range(each.count):
             write_kept(state, all_pairs.pool[place], older, pair)
             describe(state, pair, rows[at])
+            if seen.size > 0:
+                describe_copies(state, pair, seen[at])
             remainders[at] = pair.remainder
             place = int64(all_pairs.pool[place].next)
             at += 1
 
 
-def _read(engine: Engine, most: int | None) -> tuple[np.ndarray, None]:
+def _read(engine: Engine, most: int | None) -> tuple[np.ndarray, np.ndarray | None]:
     """All pairs in the total order. O(n log n)."""
     state = engine.state
     assert isinstance(state, AllPairsState)
     rows, remainders = np.zeros(state.all_pairs.size, CHANGE), np.zeros(state.all_pairs.size)
-    read_pairs(engine.memory.words, rows, remainders)
+    seen = np.zeros(len(rows) if engine.settings.copies_once else 0, SEEN)
+    read_pairs(engine.memory.words, rows, seen, remainders)
     order = [rows["older"], rows["newer"], -rows["end"], -remainders, -rows["key"]]
     if state.duration == 0:  # there are no end times
         del order[2]
-    return rows[np.lexsort(order)], None
+    places = np.lexsort(order)
+    return rows[places], seen[places] if engine.settings.copies_once else None
 
 
 def _settle(engine: Engine) -> int:

@@ -164,7 +164,9 @@ def _check_pool(engine: Engine, sets: dict[int, list[int]]) -> None:
         assert not places or places[-1] == last, "the last pair of a list is not the last"
         newer = [int(pool["newer"][place]) for place in places]
         assert newer == sorted(set(newer), reverse=True), "the newest pair of a list is not the first"
-        found += [(each, older, int(pool["overlap"][place])) for each, place in zip(newer, places, strict=True)]
+        for each, place in zip(newer, places, strict=True):
+            names = sorted((_identity(engine, each), _identity(engine, older)), reverse=True)
+            found.append((names[0], names[1], int(pool["overlap"][place])))
         used += places
     assert lists["count"].sum() == len(used) == kept.size, "a set that has left, or is still to come, has pairs"
     used += _walk(pool, kept.free, kept.end - kept.size)

@@ -34,6 +34,12 @@ def record_of(state: State, number: int) -> Any:
 
 
 @jit
+def newest_of(state: State, number: int) -> int:
+    """The newest set of the record of a set."""
+    return number if state.records.are_kept == 0 else int64(record_of(state, number).number)
+
+
+@jit
 def is_newer(state: State, number: int, other: int) -> bool:
     """Whether the record of a set is newer than that of another one."""
     if state.records.are_kept == 0:

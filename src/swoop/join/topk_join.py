@@ -134,7 +134,7 @@ class TopKJoin(Arrivals):
             max_pairs=max_pairs,
         )
         super().__init__(self._spec.window, make_engine(self._spec))
-        self._feed = Feed() if k is not None else AllPairsFeed()
+        self._feed = AllPairsFeed() if k is None and copies == "each" else Feed()
 
     @classmethod
     def from_spec(cls, spec: JoinSpec) -> Self:
