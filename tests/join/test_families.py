@@ -25,7 +25,7 @@ from hypothesis import strategies as st
 
 import swoop
 from swoop import oracle
-from swoop.engine.thresholds import use
+from swoop.engine.thresholds import Thresholds, use
 from swoop.errors import InvalidArgument, InvalidFile, InvalidTime, InvalidType, NotInWindow
 from swoop.oracle import Record
 from swoop.results import Family, FamilyChange
@@ -167,6 +167,24 @@ def test_runs_of_one_family_are_not_read() -> None:
     assert [family.size for family in families.families()] == [2000]
     assert families.stats.pre_candidates < 20 * 4000
     families._check()
+
+
+def test_what_is_left_of_a_long_list_is_not_read() -> None:
+    """All sets of other families are looked at instead: also those without a common token, which are linked with nothing."""
+    sets = []
+    for number in range(60):
+        odd = [*range(1000 + 20 * number, 1012 + 20 * number)] if number % 6 == 5 else ["b", f"new {number}"]
+        sets.append(["a", *odd])  # too far from the others, and breaks the run of "a"
+    sets[10] = sets[20] = ["x", "y"]
+    stream = [Record(tokens) for tokens in sets]
+    for limit in (1, 1 << 20):
+        with use(Thresholds(long_list=limit)):
+            families = swoop.Families(-8, None, "hamming")
+        for record in stream:
+            insert(families, [record])
+        assert list(families.families()) == oracle.families(stream, -8, None, "hamming")
+        assert list(families.changes()) == oracle.family_changes(stream, -8, None, "hamming")
+        families._check()
 
 
 def test_frames_and_notebooks() -> None:

@@ -224,7 +224,7 @@ def _all_pairs(engine: Engine, sets: dict[int, list[int]]) -> list[Any]:
             overlap = len(members[newer] & members[older])
             if overlap == 0:
                 continue
-            key = _key(engine, len(members[newer]), len(members[older]), overlap)
+            key = key_of(engine, len(members[newer]), len(members[older]), overlap)
             if key > settings.threshold:
                 exact = Fraction(overlap**2, len(members[newer]) * len(members[older])) if settings.kind == COSINE else key
                 group = int(memory["window.ring"]["group"][older & mask])
@@ -242,7 +242,8 @@ def _identity(engine: Engine, number: int) -> int:
     return int(memory["records.entries"]["identity"][record]) - engine.state.base
 
 
-def _key(engine: Engine, l: int, m: int, o: int) -> float:
+def key_of(engine: Engine, l: int, m: int, o: int) -> float:
+    """The ranking key of two sets, in plain Python."""
     kind = engine.settings.kind
     if kind == JACCARD:
         return o / (l + m - o)

@@ -7,7 +7,7 @@ from dataclasses import dataclass, replace
 
 import numpy as np
 
-from swoop.engine.check import check_sets
+from swoop.engine.check import check_sets, key_of
 from swoop.engine.contents import Contents
 from swoop.engine.engine import Algorithm, Engine
 from swoop.engine.families import FamilyState, advance, insert_sets, move_members, rebase
@@ -171,6 +171,7 @@ class FamilyEngine(Engine):
         sets = check_sets(self)
         _check_circles(self, sets)
         _check_runs(self, sets)
+        _check_links(self, sets)
 
 
 def _check_circles(engine: FamilyEngine, sets: dict[int, list[int]]) -> None:
@@ -224,3 +225,15 @@ def _check_runs(engine: FamilyEngine, sets: dict[int, list[int]]) -> None:
         entries = [*memory["index.pool"][rest : rest + size - 1].tolist(), newest]
         run = [number for number in entries if number >= max(oldest, int(memory["kinship.runs"][at]))]
         assert len({int(memory["kinship.family"][number & mask]) for number in run}) <= 1, "a run is of several families"
+
+
+def _check_links(engine: FamilyEngine, sets: dict[int, list[int]]) -> None:
+    """Valid sets that are linked are of one family."""
+    memory, mask = engine.memory, engine.memory["window.ring"].size - 1
+    members = {number: set(tokens) for number, tokens in sets.items() if tokens}
+    for newer, tokens in members.items():
+        for older, others in members.items():
+            overlap = len(tokens & others)
+            if older < newer and overlap and key_of(engine, len(tokens), len(others), overlap) > engine.settings.threshold:
+                families = {int(memory["kinship.family"][number & mask]) for number in (newer, older)}
+                assert len(families) == 1, "linked sets are of different families"
