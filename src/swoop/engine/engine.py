@@ -95,6 +95,8 @@ class Algorithm:
         Arrays that are made as long as the stock, before it.
     with_ring
         Arrays with an element for each set of the ring, which moves with it.
+    as_ring
+        Arrays that are as long as the ring, at least.
     grow
         Makes an array longer that is added.
     """
@@ -108,6 +110,7 @@ class Algorithm:
     start: Callable[[Memory], None] | None = None
     with_stock: tuple[str, ...] = ()
     with_ring: tuple[str, ...] = ()
+    as_ring: tuple[str, ...] = ()
     grow: Callable[[Memory, str], None] | None = None
 
 
@@ -258,11 +261,8 @@ class Engine:
             new["records.free"][: records.free_count] = free[places]
             new["records.table"] = memory.new("records.table", 2 * ring)
             fill_table(memory.words, new["records.table"])
-        memory.install(new | self._move_more(ring), {"window.arena_end": end, "records.free_first": 0})
-
-    def _move_more(self, ring: int) -> dict[str, np.ndarray]:
-        """What an algorithm adds for each set of the window, for a ring of another size."""
-        return {}
+        memory.resize(self.algorithm.as_ring, ring)
+        memory.install(new, {"window.arena_end": end, "records.free_first": 0})
 
     # arrivals
 

@@ -150,18 +150,6 @@ def rebase(memory: Any) -> None:
     rebase_sets(state, shift)
 
 
-@kernel
-def move_members(memory: Any, family: Any, before: Any, after: Any) -> None:
-    """Copy what is known of the valid sets for a ring of another size."""
-    state = families_of(memory)
-    kinship = state.kinship
-    for number in range(state.oldest, state.next):
-        source, target = ring_slot(state.window, number), number & (family.size - 1)
-        family[target] = kinship.family[source]
-        before[target] = kinship.before[source]
-        after[target] = kinship.after[source]
-
-
 # the way of a set
 
 

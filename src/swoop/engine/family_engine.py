@@ -10,7 +10,7 @@ import numpy as np
 from swoop.engine.check import check_sets, key_of
 from swoop.engine.contents import Contents
 from swoop.engine.engine import Algorithm, Engine
-from swoop.engine.families import FamilyState, advance, insert_sets, move_members, rebase
+from swoop.engine.families import FamilyState, advance, insert_sets, rebase
 from swoop.engine.memory import Memory
 from swoop.engine.settings import Settings
 from swoop.errors import InvalidData
@@ -44,7 +44,9 @@ def _settle(engine: Engine) -> int:
     return 0
 
 
-FAMILIES = Algorithm(insert_sets, _settle, advance, rebase, layout=FamilyState, start=_start, grow=_grow)
+FAMILIES = Algorithm(
+    insert_sets, _settle, advance, rebase, layout=FamilyState, start=_start, with_ring=_BY_SET, as_ring=_BY_FAMILY, grow=_grow
+)
 
 
 class FamilyEngine(Engine):
@@ -54,12 +56,6 @@ class FamilyEngine(Engine):
 
     def __init__(self, settings: Settings, first: int = 0) -> None:
         super().__init__(replace(settings, k=1, floor=False, copies_once=True), first, FAMILIES)
-
-    def _move_more(self, ring: int) -> dict[str, np.ndarray]:
-        self.memory.resize(_BY_FAMILY, ring)
-        new = {path: self.memory.new(path, ring) for path in _BY_SET}
-        move_members(self.memory.words, *new.values())
-        return new
 
     # reading
 
