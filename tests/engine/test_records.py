@@ -1,4 +1,7 @@
-"""Records: equal sets, where copies count once. Brute force judges them in tests/test_exactness.py and tests/test_trials.py."""
+"""Records: equal sets, where copies count once. Brute force judges them in tests/test_exactness.py and tests/test_trials.py.
+
+Tests of swoop.engine.marks.
+"""
 
 from __future__ import annotations
 

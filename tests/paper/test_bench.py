@@ -1,6 +1,6 @@
 """The measurements of performance run, and make their report.
 
-Tests of swoop.paper.__main__, swoop.paper.measure.
+Tests of swoop.paper.__main__, swoop.paper.measure, swoop.paper.near_copies.
 """
 
 from __future__ import annotations

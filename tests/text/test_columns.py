@@ -1,6 +1,6 @@
 """Columns of texts become the tokens of the reference, whatever is in them.
 
-Tests of swoop.text.blocks, swoop.text.kernels.
+Tests of swoop.engine.words, swoop.text.blocks, swoop.text.kernels.
 """
 
 from __future__ import annotations
