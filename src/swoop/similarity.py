@@ -11,6 +11,7 @@ from collections.abc import Callable, Iterator
 from difflib import get_close_matches
 from fractions import Fraction
 from functools import cached_property
+from numbers import Real
 from typing import Any
 
 from swoop.errors import IllBehavedSimilarity, InvalidArgument, InvalidType
@@ -166,8 +167,8 @@ def check_min_similarity(similarity: Similarity, value: float | None) -> float |
     """The given ``min_similarity`` as a number, checked against the similarity."""
     if value is None:
         return None
-    if isinstance(value, bool) or not isinstance(value, int | float) or value != value:
-        raise InvalidType(f"min_similarity must be a number or None, not {value!r}")
+    if isinstance(value, bool) or not isinstance(value, Real) or value != value:
+        raise InvalidType(f"min_similarity must be a number, not {value!r}")
     if abs(value) > LARGEST:
         raise InvalidArgument(f"min_similarity must be between -{LARGEST:g} and {LARGEST:g}, not {value!r:.60}")
     if similarity.kind in (JACCARD, COSINE, DICE) and not 0 <= value <= 1:

@@ -13,6 +13,7 @@ import swoop
 from swoop import oracle
 from swoop.errors import InvalidArgument, NotInWindow
 from swoop.oracle import Record
+from swoop.stays import stays_of
 
 
 def test_a_copy_renews_its_record() -> None:
@@ -87,3 +88,32 @@ def test_wrong_ways() -> None:
         swoop.TopKJoin(copies="twice")  # type: ignore[arg-type]
     with pytest.raises(InvalidArgument, match="algorithm 'base' has no copies='once'; leave out copies, or use 'swoop'"):
         swoop.TopKJoin(copies="once", algorithm="base")
+
+
+def test_names_that_only_records_have(tmp_path: Path) -> None:
+    """No set in the window has an id, but their records do."""
+    join = swoop.TopKJoin(k=1, window=10, copies="once", track_changes=True)
+    join.insert(["a"], 0, id="A")
+    join.insert(["a", "b"], 0, id="B")
+    join.insert(["a"], 5)
+    join.insert(["a", "b"], 5)
+    join.advance(10)
+    join.save(tmp_path / "join")
+    loaded = swoop.TopKJoin.load(tmp_path / "join")
+    assert [(pair.newer, pair.older) for pair in loaded.topk()] == [("B", "A")]
+    loaded.changes()
+    loaded.advance(15)
+    assert [(change.pair.newer, change.pair.older) for change in loaded.changes()] == [("B", "A")]
+
+
+def test_a_pair_that_comes_back_at_once_has_two_stays() -> None:
+    sets = [(0, "ab"), (0, "abc"), (5, "xy"), (5, "xyz"), (5, "ab"), (5, "abc"), (8, "q"), (30, "r")]
+    columns = {"id": list(range(8)), "time": [time for time, _ in sets], "tokens": [list(text) for _, text in sets]}
+    found = [
+        (stay.pair.newer, stay.pair.older, stay.enter, stay.leave, stay.how)
+        for stay in swoop.history(columns, 1, 10, copies="once")
+    ]
+    expected = stays_of(oracle.changes([Record(text, time) for time, text in sets], 1, 10, copies="once"))
+    assert found == [
+        (*(stay.pair.arrivals or ()), stay.enter, stay.leave, stay.how) for stay in expected if stay.leave != stay.enter
+    ]

@@ -137,3 +137,17 @@ def test_families_of_the_top_are_connected_by_its_pairs(sets: list[list[int]], k
     assert [(-len(family), int(str(family[0])[4:])) for family in found] == sorted(
         (-len(family), min(int(str(name)[4:]) for name in family)) for family in found
     )
+
+
+def test_any_id_has_a_column() -> None:
+    """Large integers, surrogates and mixtures become text; ids of families and what they merged into have one type."""
+    join = swoop.TopKJoin(k=1, window=10)
+    join.insert(["a"], 1, id=10**30)
+    join.insert(["a"], 1, id="\ud800")
+    assert join.topk().to_arrow()["newer"].to_pylist() == ["\\ud800"]
+    assert join.topk().to_arrow()["older"].to_pylist() == [str(10**30)]
+    waves = swoop.Families(0.5, 100)
+    for tokens, name in (([1, 2], None), ([1, 2], "b"), ([7, 8], "x"), ([7, 8], None), ([1, 2, 7, 8], "m")):
+        waves.insert(tokens, 1, name)
+    changes = waves.changes().to_arrow()
+    assert changes.schema.field("family").type == changes.schema.field("into").type

@@ -25,7 +25,7 @@ from tests.test_similarity import USER_DEFINED
 
 @pytest.mark.parametrize("algorithm", list(BASELINES))
 @settings(max_examples=60)
-@given(history=histories(), later=st.integers(0, 30))
+@given(history=histories(copies=["each"]), later=st.integers(0, 30))
 def test_same_as_the_oracle_after_every_arrival(algorithm: str, history: History, later: int) -> None:
     join, judge = history.join(algorithm=algorithm), Judge(**history.options)
     for record in history.records:
@@ -41,7 +41,7 @@ def test_same_as_the_oracle_after_every_arrival(algorithm: str, history: History
 
 @pytest.mark.parametrize("algorithm", list(BASELINES))
 @settings(max_examples=25)
-@given(history=histories())
+@given(history=histories(copies=["each"]))
 def test_bulks_and_saving(algorithm: str, history: History) -> None:
     join = history.join(algorithm=algorithm)
     half = len(history.records) // 2
@@ -59,7 +59,7 @@ def test_bulks_and_saving(algorithm: str, history: History) -> None:
 
 @pytest.mark.parametrize("algorithm", list(BASELINES))
 @settings(max_examples=25)
-@given(history=histories(), similarity=st.sampled_from(USER_DEFINED))
+@given(history=histories(copies=["each"]), similarity=st.sampled_from(USER_DEFINED))
 def test_user_defined_similarities(algorithm: str, history: History, similarity: swoop.Similarity) -> None:
     options = {**history.options, "similarity": similarity, "min_similarity": None}
     join, judge = swoop.TopKJoin(**options, algorithm=algorithm), Judge(**options)

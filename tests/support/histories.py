@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, field
 from typing import Any
 
@@ -88,7 +88,7 @@ def records(draw: st.DrawFn, two_streams: bool, size: int = 25) -> list[Record]:
 
 
 @st.composite
-def histories(draw: st.DrawFn, size: int = 25, all_pairs: bool = False) -> History:
+def histories(draw: st.DrawFn, size: int = 25, all_pairs: bool = False, copies: Sequence[str] = ("each", "once")) -> History:
     """With ``all_pairs``, all above a threshold are asked for."""
     similarity = draw(st.sampled_from(SIMILARITIES))
     two_streams = draw(st.booleans())
@@ -98,7 +98,7 @@ def histories(draw: st.DrawFn, size: int = 25, all_pairs: bool = False) -> Histo
         "similarity": similarity,
         "two_streams": two_streams,
         "min_similarity": draw(reachable(similarity) if all_pairs else thresholds(similarity)),
-        "copies": draw(st.sampled_from(["each", "once"])),
+        "copies": draw(st.sampled_from(copies)),
     }
     stream = draw(records(two_streams, size))
     steps = draw(st.lists(st.sampled_from([1, 1, 1, 2, 5]), min_size=len(stream), max_size=len(stream)))

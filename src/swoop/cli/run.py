@@ -84,7 +84,7 @@ def _summarise(history: History, join: JoinOptions, options: RunOptions, familie
     if len(history.pairs) > 1 and all(pair.similarity == EQUAL.get(join.similarity) for pair in history.pairs):
         more = ", and a larger -k finds more pairs" if join.k is not None else ""
         info(f"all pairs shown are of equal sets; --no-equal leaves them out{more}")
-    if not options.equal and history.stays and join.k is not None:
+    if not options.equal and history.stays and join.k is not None and join.copies == "each":
         info(f"pairs of equal sets are left out, but take their places in the top {join.k}; a larger -k finds more others")
     if not history.rows:
         info("swoop: there are no rows", style=RED)

@@ -43,13 +43,14 @@ def make_list(rows: np.ndarray, newest: np.ndarray, last_seen: np.ndarray, ids: 
     def columns() -> dict[str, Any]:
         import pyarrow as pa
 
+        together = id_column([*names, *representatives])  # of one type
         return {
-            "id": id_column(names),
+            "id": together.slice(0, len(names)),
             "size": pa.array(rows["size"].astype(np.int64)),
             "total": pa.array(np.ascontiguousarray(rows["total"])),
             "first_seen": time_column(np.ascontiguousarray(rows["first_seen"]), clock),
             "last_seen": time_column(last_seen, clock),
-            "representative": id_column(representatives),
+            "representative": together.slice(len(names)),
         }
 
     return FamilyList(len(rows), make, columns)
@@ -150,12 +151,13 @@ class FamilyFeed:
             import pyarrow as pa
 
             known = [name for name in found.into if name is not None]
-            into = id_column(known)
+            together = id_column([*found.families, *known])  # of one type
+            into = together.slice(len(found.families))
             places = np.cumsum([name is not None for name in found.into]) - 1
             return {
                 "time": time_column(np.ascontiguousarray(found.rows["time"]), clock),
                 "kind": pa.array([KINDS[kind] for kind in found.rows["kind"].tolist()], pa.string()),
-                "family": id_column(found.families),
+                "family": together.slice(0, len(found.families)),
                 "into": into.take(
                     pa.array(
                         [None if name is None else place for name, place in zip(found.into, places, strict=True)], pa.int64()

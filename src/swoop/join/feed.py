@@ -114,12 +114,15 @@ def time_column(ticks: np.ndarray | list[int], clock: Clock) -> Any:
 
 
 def id_column(ids: list[Id]) -> Any:
-    """Ids of one type keep it; a mixture becomes strings."""
+    """Ids of one type keep it; a mixture becomes strings, and so do integers that do not fit into 64 bits."""
     import pyarrow as pa
 
     kinds = set(map(type, ids))
-    if len(kinds) > 1:
-        return pa.array([name.decode(errors="backslashreplace") if isinstance(name, bytes) else str(name) for name in ids])
+    is_large = int in kinds and any(isinstance(name, int) and not -(2**63) <= name < 2**63 for name in ids)
+    if len(kinds) > 1 or is_large:
+        ids = [name.decode(errors="backslashreplace") if isinstance(name, bytes) else str(name) for name in ids]
+    if str in kinds or len(kinds) > 1:  # surrogates on their own are no UTF-8
+        ids = [name.encode(errors="backslashreplace").decode() for name in ids]  # type: ignore[union-attr]
     return pa.array(ids, pa.int64() if not kinds else None)
 
 

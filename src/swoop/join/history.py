@@ -113,7 +113,8 @@ def history(
     slices = 1 if copies == "once" else slices
     _check_count("threads", threads)
     rows, kind = read_rows(data, spec.window, id=id, time=time, tokens=tokens, stream=stream)
-    return _result(rows, join_segments(_replay_all(rows, spec, slices, threads or _cores())), spec, kind)
+    segments = _replay_all(rows, spec, slices, threads or _cores())
+    return _result(rows, segments if copies == "once" else join_segments(segments), spec, kind)
 
 
 def read_rows(

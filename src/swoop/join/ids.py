@@ -77,7 +77,8 @@ class Ids:
 
     def get_all(self, arrivals: list[int]) -> list[Id]:
         """The same of many."""
-        return list(arrivals) if self._given is None else [self.get(arrival) for arrival in arrivals]
+        is_known = self._given is not None or self._kept
+        return [self.get(arrival) for arrival in arrivals] if is_known else list(arrivals)
 
     def given(self, first: int, stop: int) -> list[Id | None]:
         """What was given for some arrivals, None where nothing was."""

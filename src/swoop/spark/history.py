@@ -137,7 +137,7 @@ def topk_history(
             .groupBy("slice")
             .applyInArrow(run, _segment_schema(id_type))
         )
-    stays = _join_segments(segments)
+    stays = segments if copies == "once" else _join_segments(segments)
     return stays.select(
         "newer",
         "older",
