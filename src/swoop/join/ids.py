@@ -56,8 +56,8 @@ class Ids:
             if len(old) <= len(self._kept):
                 return
             named = identities()
-            found = ((identity, self.get(identity)) for identity in named[named < old.stop].tolist())
-            self._kept = {identity: name for identity, name in found if name is not identity}
+            first = named[named < old.stop].tolist()
+            self.keep(first, self.kept(first))
         self._given.forget(oldest)
 
     def get(self, arrival: int) -> Id:
@@ -72,7 +72,7 @@ class Ids:
         return [None if (name := self.get(identity)) is identity else name for identity in identities]
 
     def keep(self, identities: list[int], ids: list[Id | None]) -> None:
-        """Begin with ids of records whose first sets are not there."""
+        """Keep these ids, of records whose first sets are not there, and no others."""
         self._kept = {identity: name for identity, name in zip(identities, ids, strict=True) if name is not None}
 
     def get_all(self, arrivals: list[int]) -> list[Id]:
