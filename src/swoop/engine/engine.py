@@ -228,9 +228,9 @@ class Engine:
         memory, state = self.memory, self.state
         if not self.settings.copies_once or state.oldest == state.next:
             return 0
-        ring = memory["window.ring"]
-        places = np.arange(state.oldest, state.next) & (ring.size - 1)
-        return int(state.window.arena_end - ring["start"][places[0]] - memory["window.size_and_hits"][places].sum())
+        places = self._places()
+        begin = memory["window.ring"]["start"][places[0]]
+        return int(state.window.arena_end - begin - memory["window.size_and_hits"][places].sum())
 
     def _rebase(self) -> None:
         self.algorithm.rebase(self.memory.words)
@@ -463,8 +463,7 @@ class Engine:
     def identities(self) -> np.ndarray:
         """The identities of the valid records, where copies count once."""
         self.ready()
-        numbers = np.arange(self.state.oldest, self.state.next)
-        return np.unique(self._names(numbers, numbers & (self.memory["window.ring"].size - 1))[0].identities)
+        return np.unique(self._names()[0].identities)
 
     @property
     def first_needed(self) -> int:
@@ -477,8 +476,7 @@ class Engine:
         """The newest set of the record with an identity, or the set with an arrival number; None if it is not valid."""
         if self.settings.copies_once:
             self.ready()
-            numbers = np.arange(self.state.oldest, self.state.next)
-            names, newest = self._names(numbers, numbers & (self.memory["window.ring"].size - 1))
+            names, newest = self._names()
             found = np.flatnonzero(names.identities == arrival)
             return self.state.base + int(newest[found[0]]) if len(found) else None
         return arrival if self.oldest <= arrival < self.arrivals else None
@@ -494,12 +492,11 @@ class Engine:
         """The window."""
         self.ready()
         memory, ring = self.memory, self.memory["window.ring"]
-        numbers = np.arange(self.state.oldest, self.state.next)
-        places = numbers & (ring.size - 1)
-        names, newest = None, numbers
+        places = self._places()
+        names, newest = None, np.arange(self.state.oldest, self.state.next)
         if self.settings.copies_once:
-            names, newest = self._names(numbers, places)
-        offsets = np.zeros(len(numbers) + 1, np.int64)
+            names, newest = self._names()
+        offsets = np.zeros(len(places) + 1, np.int64)
         np.cumsum(memory["window.size_and_hits"][newest & (ring.size - 1)], out=offsets[1:])
         flat = [self.token_ids_of(number) for number in newest.tolist()]
         return Contents(
@@ -511,9 +508,14 @@ class Engine:
             names,
         )
 
-    def _names(self, numbers: np.ndarray, places: np.ndarray) -> tuple[Names, np.ndarray]:
-        """Of the records of some sets: what they are called, and the number of the newest set of each, which has the tokens."""
-        memory = self.memory
+    def _places(self) -> np.ndarray:
+        """Where the valid sets are in the ring, oldest first."""
+        return np.arange(self.state.oldest, self.state.next) & (self.memory["window.ring"].size - 1)
+
+    def _names(self) -> tuple[Names, np.ndarray]:
+        """Of the valid sets' records: what they are called, and the numbers of their newest sets, which have the tokens."""
+        memory, places = self.memory, self._places()
+        numbers = np.arange(self.state.oldest, self.state.next)
         record = memory["window.record"][places]
         entries, is_known = memory["records.entries"][np.maximum(record, 0)], record >= 0
         identities = np.where(is_known, entries["identity"], self.state.base + numbers)

@@ -84,9 +84,6 @@ class FamilyEngine(Engine):
         self.ready()
         return self.memory["window.ring"]["time"][self._places()]
 
-    def _places(self) -> np.ndarray:
-        return np.arange(self.state.oldest, self.state.next) & (self.memory["window.ring"].size - 1)
-
     # the feed
 
     @property
