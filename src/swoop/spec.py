@@ -1,4 +1,4 @@
-"""What a join is asked for: checked once, whichever way to run it is taken."""
+"""What a join is asked for, and what families are: checked once, whichever way to run it is taken."""
 
 from __future__ import annotations
 
@@ -85,6 +85,32 @@ class JoinSpec:
             object.__setattr__(self, name, value)
 
     def in_ticks(self) -> JoinSpec:
+        """The same for sets whose times are ticks already."""
+        return replace(self, window=WindowSpec("integer", self.window.duration))
+
+
+@dataclass(frozen=True, init=False)
+class FamilySpec:
+    """What families are asked for; :class:`swoop.Families` describes it.
+
+    >>> FamilySpec(1, "1 hour").min_similarity
+    1.0
+    """
+
+    min_similarity: float
+    window: WindowSpec
+    similarity: Similarity
+
+    def __init__(self, min_similarity: float, window: Any, similarity: str | Similarity = "jaccard") -> None:
+        measure = find_similarity(similarity)
+        least = check_min_similarity(measure, min_similarity)
+        if least is None:
+            raise InvalidType("min_similarity must be a number: from which similarity on are two sets linked?")
+        checked = {"min_similarity": least, "window": find_window(window), "similarity": measure}
+        for name, value in checked.items():
+            object.__setattr__(self, name, value)
+
+    def in_ticks(self) -> FamilySpec:
         """The same for sets whose times are ticks already."""
         return replace(self, window=WindowSpec("integer", self.window.duration))
 

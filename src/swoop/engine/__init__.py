@@ -13,6 +13,7 @@
 ``arrival``     the kernels that move the engine forward
 ``families``    the same for families: which sets are linked, and what becomes of that
 ``rank``        ranking keys and bounds of similarities
+``forest``      links put together to families, whoever found them
 ``sorting``     sorting of integers
 ``layout``      the state: each structure, declared once
 ``structures``  how such declarations are seen by Python and by kernels

@@ -527,7 +527,7 @@ class Engine:
 
         The new state is complete before it takes the place of the old one.
         """
-        fresh = Engine(replace(self.settings, tracking=False), contents.first, self.algorithm)
+        fresh = Engine(replace(self.settings, tracking=0), contents.first, self.algorithm)
         fresh._taken.update(self._taken)
         fresh._is_restoring = True
         fresh.insert(contents.times, contents.offsets, contents.tokens, contents.sides, contents.names)

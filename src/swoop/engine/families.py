@@ -47,17 +47,20 @@ from swoop.engine.sorting import bring_smallest, sort
 from swoop.engine.structures import arrays_of, structure, view_of
 from swoop.engine.window import HIT, commit_arrival, is_oversized, ring_slot, take_hits
 
-BORN, GREW, MERGED, ENDED = range(4)
-LINEAGE = 2
-"""A change feed (``tracking``) that tells of families of one set, too, and which set was born into a family or joined it."""
+BORN, GREW, MERGED, ENDED, LINKED = range(5)
+LINKS = 2
+"""What a feed (``tracking``) tells instead of changes: of each set, one link with each family that it touches.
+
+A link is the arriving set and the newest set that the family had before. All links together are a spanning forest of the
+families, also those of several engines of which each had a part of the links."""
 
 FAMILY = np.dtype([("first", "i8"), ("first_seen", "i8"), ("total", "i8"), ("newest", "i4"), ("size", "i4")], align=True)
 """A family. ``first``: arrival number of its first set, counted from the beginning of the stream. ``total``: sets ever.
 ``newest``: number of its newest set. ``size``: valid sets; 0 if the number is free."""
 
 FAMILY_CHANGE = np.dtype([("time", "i8"), ("kind", "i8"), ("family", "i8"), ("into", "i8")])
-"""A row of the change feed: families are named by the arrival numbers of their first sets; -1: none. With ``LINEAGE``,
-``into`` of what was born or grew is the arrival number of the set."""
+"""A row of the change feed: families are named by the arrival numbers of their first sets; -1: none. With ``LINKS``, it is a
+link from the arriving set (``family``) to another (``into``), by arrival numbers."""
 
 _LOW = (1 << 32) - 1
 _FEW = 3  # lists that are looked for one by one; for more they are sorted
@@ -215,7 +218,7 @@ def leave_family(state: FamilyState) -> None:
         kinship.after[ring_slot(state.window, before)] = after
         kinship.before[ring_slot(state.window, after)] = before
         return
-    if family.total > 1:
+    if family.total > 1 and state.tracking != LINKS:
         note(state, ENDED, family.first, -1)
     free_family(kinship, number)
 
@@ -332,10 +335,19 @@ def enter_family(state: FamilyState, at: int, number: int) -> None:
 
 @jit
 def note_arrival(state: FamilyState, count: int) -> None:
-    """Note what the arriving set does to the families that were found: all become part of the oldest."""
+    """Note what the arriving set does to the families that were found."""
+    if state.tracking == LINKS:
+        for place in range(count):
+            family = state.kinship.entries[state.kinship.found[place]]
+            note(state, LINKED, state.base + state.next, state.base + family.newest)
+    elif state.tracking:
+        note_growth(state, count)
+
+
+@jit
+def note_growth(state: FamilyState, count: int) -> None:
+    """All families that were found become part of the oldest."""
     kinship = state.kinship
-    if not state.tracking:
-        return
     oldest = kinship.entries[kinship.found[0]].first
     for place in range(1, count):
         oldest = min(oldest, kinship.entries[kinship.found[place]].first)
@@ -345,13 +357,13 @@ def note_arrival(state: FamilyState, count: int) -> None:
         family = kinship.entries[kinship.found[place]]
         if family.first == oldest:
             kind = GREW if family.total > 1 else BORN
-        elif family.total > 1 or state.tracking == LINEAGE:
+        elif family.total > 1:
             kinship.merged[merged] = family.first
             merged += 1
     sort(kinship.merged, 0, merged, 0, state.sort_room)
     for place in range(merged):
         note(state, MERGED, kinship.merged[place], oldest)
-    note(state, kind, oldest, state.base + state.next if state.tracking == LINEAGE else -1)
+    note(state, kind, oldest, -1)
 
 
 @noinline

@@ -96,6 +96,11 @@ class FamilyEngine(Engine):
         kinship = self.state.kinship
         return kinship.taken, self.memory["kinship.changes"][: kinship.end].copy()
 
+    def links(self) -> tuple[int, np.ndarray, np.ndarray]:
+        """With ``LINKS``, those that were not forgotten yet: the number of the first, and the newer and the older sets."""
+        first, rows = self.family_changes()
+        return first, np.ascontiguousarray(rows["family"]), np.ascontiguousarray(rows["into"])
+
     def forget_changes(self, stop: int) -> None:
         if stop == self.state.kinship.taken:
             return
@@ -115,7 +120,7 @@ class FamilyEngine(Engine):
 
     def restore_families(self, contents: Contents, known: Known, now: int, *, is_verified: bool = False) -> None:
         """Begin anew with a given window and its families. Raises InvalidData if they are to be verified and are wrong."""
-        fresh = FamilyEngine(replace(self.settings, tracking=False), contents.first)
+        fresh = FamilyEngine(replace(self.settings, tracking=0), contents.first)
         fresh._taken.update(self._taken)
         count = len(known.families)
         memory, kinship = fresh.memory, fresh.state.kinship
@@ -139,7 +144,7 @@ class FamilyEngine(Engine):
         own = self.state.kinship
         memory.install(
             {"kinship.changes": self.memory["kinship.changes"]},
-            {"tracking": self.state.tracking, "kinship.end": own.end, "kinship.taken": own.taken},
+            {"tracking": self.settings.tracking, "kinship.end": own.end, "kinship.taken": own.taken},
         )
         fresh.settings = self.settings
         fresh.counters = self.counters

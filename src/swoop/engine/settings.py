@@ -14,6 +14,7 @@ from swoop.engine.thresholds import Thresholds, current
 class Settings:
     """What an engine is asked to do. ``duration`` 0: unbounded. ``threshold``: the largest key that does not count.
 
+    ``tracking``: whether there is a change feed; one of families may tell of links instead (``families.LINKS``).
     ``max_pairs``: of an engine that keeps all pairs.
     """
 
@@ -23,7 +24,7 @@ class Settings:
     function: int = 0
     threshold: float = -np.inf
     streams: int = 1
-    tracking: bool = False
+    tracking: int = 0
     floor: bool = True
     copies_once: bool = False
     max_pairs: int = 0

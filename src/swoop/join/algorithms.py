@@ -7,7 +7,7 @@ from typing import Any
 
 import numpy as np
 
-from swoop.spec import JoinSpec
+from swoop.spec import FamilySpec, JoinSpec
 
 _ENGINE = "swoop.engine.engine:make_engine"
 _ALL_PAIRS = "swoop.engine.all_pairs:make_all_pairs"
@@ -36,6 +36,25 @@ def make_engine(spec: JoinSpec) -> Any:
         return _load(_ALL_PAIRS)(settings)
     factory = _ENGINE if spec.algorithm in ("swoop", "swoop-minimal") else _BASELINES
     return _load(factory)(spec.algorithm, settings)
+
+
+def make_family_engine(spec: FamilySpec, *, tracking: bool = False, links: bool = False) -> Any:
+    """An engine of families, with a feed of changes or one of links, if asked for."""
+    from swoop.engine.families import LINKS
+    from swoop.engine.family_engine import FamilyEngine
+    from swoop.engine.settings import Settings
+
+    similarity = spec.similarity
+    return FamilyEngine(
+        Settings(
+            k=1,
+            duration=spec.window.duration,
+            kind=similarity.kind,
+            function=similarity.address,
+            threshold=similarity.largest_key_below(spec.min_similarity),
+            tracking=LINKS if links else tracking,
+        )
+    )
 
 
 def _load(factory: str) -> Any:

@@ -11,13 +11,15 @@ from typing import Any, Literal, Self, get_args
 import numpy as np
 
 from swoop.errors import InvalidArgument, InvalidType, NotInWindow
+from swoop.join.algorithms import make_family_engine
 from swoop.join.arrivals import NO_SIDES, Arrivals
 from swoop.join.family_feed import FamilyFeed, make_list
 from swoop.join.ids import read_id
 from swoop.results import Family, FamilyChanges, FamilyList, Id
-from swoop.similarity import Similarity, check_min_similarity, find_similarity
+from swoop.similarity import Similarity
+from swoop.spec import FamilySpec
 from swoop.text.functions import TokenFunction
-from swoop.times import Time, find_window
+from swoop.times import Time
 
 Order = Literal["size", "newest", "growing"]
 
@@ -98,40 +100,20 @@ class Families(Arrivals):
     def __init__(
         self, min_similarity: float, window: Any, similarity: str | Similarity = "jaccard", *, track_changes: bool = True
     ) -> None:
-        self._similarity = find_similarity(similarity)
-        least = check_min_similarity(self._similarity, min_similarity)
-        if least is None:
-            raise InvalidType("min_similarity must be a number: from which similarity on are two sets linked?")
-        self._min_similarity = least
+        self._spec = FamilySpec(min_similarity, window, similarity)
         self._track_changes = bool(track_changes)
-        spec = find_window(window)
-        super().__init__(spec, self._make_engine(spec.duration))
+        super().__init__(self._spec.window, make_family_engine(self._spec, tracking=self._track_changes))
         self._feed = FamilyFeed()
-
-    def _make_engine(self, duration: int) -> Any:
-        from swoop.engine.family_engine import FamilyEngine
-        from swoop.engine.settings import Settings
-
-        return FamilyEngine(
-            Settings(
-                k=1,
-                duration=duration,
-                kind=self.similarity.kind,
-                function=self.similarity.address,
-                threshold=self.similarity.largest_key_below(self.min_similarity),
-                tracking=self.track_changes,
-            )
-        )
 
     @property
     def min_similarity(self) -> float:
         """From which similarity on two sets are linked."""
-        return self._min_similarity
+        return self._spec.min_similarity
 
     @property
     def similarity(self) -> Similarity:
         """How similar sets are."""
-        return self._similarity
+        return self._spec.similarity
 
     @property
     def track_changes(self) -> bool:

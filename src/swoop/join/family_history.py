@@ -8,13 +8,15 @@ from typing import Any
 import numpy as np
 import pyarrow as pa
 
+from swoop.engine.forest import flatten, unite
 from swoop.join import columns as cs
+from swoop.join.algorithms import make_family_engine
 from swoop.join.arrivals import NO_SIDES
-from swoop.join.families import Families
 from swoop.join.feed import time_column
 from swoop.join.history import Rows, read_rows
 from swoop.results import Family, FamilyHistory
 from swoop.similarity import Similarity
+from swoop.spec import FamilySpec
 from swoop.text.functions import TokenFunction
 from swoop.times import Clock
 
@@ -59,35 +61,28 @@ def families_history(
     ['a', 'a', 'c', 'd']
     """
     cs.check_token_argument(tokens)
-    families = Families(min_similarity, window, similarity)
-    spec = families.window
-    rows, kind = read_rows(data, spec, id=id, time=time, tokens=tokens)
-    times = np.arange(len(rows.times)) if spec.kind == "count" else rows.times
-    firsts = _find_firsts(families._engine, rows, times)
-    clock = Clock(spec)
+    spec = FamilySpec(min_similarity, window, similarity)
+    rows, kind = read_rows(data, spec.window, id=id, time=time, tokens=tokens)
+    times = np.arange(len(rows.times)) if spec.window.kind == "count" else rows.times
+    firsts = _find_firsts(spec, rows, times)
+    clock = Clock(spec.window)
     clock.kind = kind
     return _result(rows, times, firsts, clock)
 
 
-def _find_firsts(engine: Any, rows: Rows, times: np.ndarray) -> np.ndarray:
+def _find_firsts(spec: FamilySpec, rows: Rows, times: np.ndarray) -> np.ndarray:
     """Of each set, by arrival number, the first set of its family."""
-    from swoop.engine.families import ENDED, LINEAGE, MERGED
-
-    engine.state.tracking = LINEAGE
+    engine = make_family_engine(spec, links=True)
     parents = np.arange(len(times))
     at = 0
     for batch in rows.batches(0, len(times), threading.Event()):
         for first, count, offsets, tokens in cs.read_sets(batch, rows.sets.tokens)[0]:
             engine.insert(times[at + first : at + first + count], offsets, tokens, NO_SIDES)
         at += len(batch["time"])
-        start, changes = engine.family_changes()
-        engine.forget_changes(start + len(changes))
-        merged = changes[changes["kind"] == MERGED]
-        parents[merged["family"]] = merged["into"]
-        joined = changes[(changes["kind"] != MERGED) & (changes["kind"] != ENDED)]
-        parents[joined["into"]] = joined["family"]
-    while (parents[parents] != parents).any():  # a parent is an earlier set
-        parents = parents[parents]
+        start, newer, older = engine.links()
+        engine.forget_changes(start + len(newer))
+        unite(parents, newer, older)
+    flatten(parents)
     return parents
 
 

@@ -39,6 +39,7 @@ def warmup(*, quiet: bool = False, families: bool = False) -> float:
 
 def _warm_families() -> None:
     from swoop.join.families import Families
+    from swoop.join.family_history import families_history
 
     found = Families(0.5, window=1)
     for now in range(2):
@@ -48,3 +49,4 @@ def _warm_families() -> None:
     found.advance(3)
     found.families()
     found.changes()
+    families_history({"id": [1], "time": [1], "tokens": [[1]]}, 0.5, window=1)
