@@ -1,7 +1,7 @@
 """Families are those of brute force, at every moment, whichever way they are run.
 
 Tests of swoop.engine.families, swoop.engine.family_engine, swoop.engine.forest, swoop.join.arrivals, swoop.join.family_feed,
-swoop.join.family_history, swoop.join.family_storage.
+swoop.join.family_history, swoop.join.family_storage, swoop.join.links.
 """
 
 from __future__ import annotations
@@ -35,7 +35,7 @@ from swoop.results import Family, FamilyChange
 from swoop.spec import FamilySpec
 from tests.join.test_crafted_files import put, with_column, with_settings
 from tests.support.crafted import Members, members_of, read, written
-from tests.support.family_trials import ORDERS, THRESHOLDS, WAYS, FamilyTrial, insert, run, run_interrupted
+from tests.support.family_trials import ORDERS, THRESHOLDS, WAYS, FamilyTrial, insert, run, run_as_history, run_interrupted
 from tests.support.faults import Fault, failing_allocations, interrupted_lines
 from tests.support.histories import SIMILARITIES, limits, records, windows
 
@@ -395,33 +395,21 @@ def test_a_user_defined_similarity_is_given_again(tmp_path: Path) -> None:
 # histories
 
 
-@pytest.mark.parametrize("seed", range(40))
-def test_a_history_has_the_families_that_a_stream_has(seed: int) -> None:
-    """Every family that there was, with all its sets; rows in any order."""
-    trial = FamilyTrial.draw(seed, 120)
-    numbers: dict[Any, int] = {}
-    rows = [
-        {"id": place, "time": record.time, "tokens": [numbers.setdefault((type(t), t), len(numbers)) for t in record.tokens]}
-        for place, record in enumerate(trial.records)
-    ]
-    random.Random(seed).shuffle(rows)
-    schema = pa.schema([("id", pa.int64()), ("time", pa.int64()), ("tokens", pa.list_(pa.int64()))])
-    with use(trial.limits):
-        found = swoop.families_history(pa.Table.from_pylist(rows, schema), **trial.options)
-    members: dict[Any, list[int]] = {}
-    for row in found.rows().to_pylist():
-        members.setdefault(row["family"], []).append(row["id"])
-    assert all(min(ids) == family for family, ids in members.items())
-    assert [(family.id, family.total, family.representative) for family in found] == [
-        (family, len(ids), max(ids)) for family, ids in sorted(members.items()) if len(ids) > 1
-    ]
-    plain = [Record(record.tokens, record.time) for record in trial.records]
-    expected = oracle.families(plain, **trial.options)
-    assert sorted((f for f in found if f.size), key=lambda f: (-f.size, f.id)) == expected
-    told = oracle.family_changes(plain, **trial.options)
-    born, merged = ({c.family for c in told if c.kind == kind} for kind in ("born", "merged"))
-    assert {family.id for family in found} == born - merged
-    assert found.to_arrow().num_rows == len(found)
+@pytest.mark.no_cover
+def test_a_history_has_the_families_that_a_stream_has() -> None:
+    taken: Counter[str] = Counter()
+    assert sum(run_as_history(FamilyTrial.draw(seed, 120), taken) for seed in range(100)) > 500
+    assert taken["cut"] > 30
+
+
+def test_a_family_over_many_slices() -> None:
+    """One that goes on, one that pauses for as long as it may, one that pauses for too long; whatever the cuts."""
+    rows = [(f"on {n}", n, ["on", "and"]) for n in range(0, 1000, 7)]
+    rows += [(f"{pause} {n}", n, [str(pause)]) for pause in (29, 30) for n in range(0, 1000, pause)]
+    table = dict(zip(("id", "time", "tokens"), map(list, zip(*rows, strict=True)), strict=True))
+    for slices in (None, 1, 2, 5, 40, 500):
+        found = swoop.families_history(table, 0.5, window=30, slices=slices, threads=2)
+        assert list(found) == [Family("29 0", 1, 35, 0, 986, "29 986"), Family("on 0", 5, 143, 0, 994, "on 994")]
 
 
 @pytest.mark.parametrize("seed", range(30))

@@ -1,6 +1,6 @@
 """Histories in one process: equal to brute force and to a join that runs in one go, whatever brings the rows and cuts the time.
 
-Tests of swoop.join.inputs, swoop.join.row_order.
+Tests of swoop.join.inputs, swoop.join.parallel, swoop.join.row_order, swoop.join.rows.
 """
 
 from __future__ import annotations
@@ -27,8 +27,9 @@ from hypothesis import strategies as st
 
 import swoop
 from swoop.errors import InvalidArgument, InvalidData, InvalidTime, InvalidType, UnusableRows
-from swoop.join import columns
+from swoop.join import columns, parallel
 from swoop.join import history as module
+from swoop.join import rows as rows_module
 from swoop.join.columns import take_rows
 from swoop.oracle import Record
 from swoop.stays import Stay
@@ -183,8 +184,8 @@ def test_equal_to_brute_force_and_to_one_go(data: st.DataObject) -> None:
     slices, threads = data.draw(st.none() | st.integers(1, 8)), data.draw(st.sampled_from([1, 1, 2, 3]))
     size = data.draw(st.integers(1, 10))
     with pytest.MonkeyPatch.context() as patch:
-        patch.setattr(module, "BATCH_ROWS", data.draw(st.sampled_from([1, 3, 100])))
-        patch.setattr(module, "CHUNK_ROWS", data.draw(st.sampled_from([0, 0, 3])))
+        patch.setattr(rows_module, "BATCH_ROWS", data.draw(st.sampled_from([1, 3, 100])))
+        patch.setattr(rows_module, "CHUNK_ROWS", data.draw(st.sampled_from([0, 0, 3])))
         found = run(case, FORMS[form](case.table, size), slices=slices, threads=threads)
     rows = found.to_arrow()
     assert rows.column_names == ["newer", "older", "similarity", "overlap", "enter", "leave"]
@@ -380,15 +381,15 @@ def test_an_error_in_a_slice_ends_the_others(monkeypatch: pytest.MonkeyPatch) ->
         yield from replayed([], *arguments)
 
     stopped = threading.Event()
-    shut_down = module.ThreadPoolExecutor.shutdown
+    shut_down = parallel.ThreadPoolExecutor.shutdown
 
     def shutdown(*arguments: Any, **named: Any) -> None:
         stopped.set()
         shut_down(*arguments, **named)
 
     monkeypatch.setattr(module, "replay", replay)
-    monkeypatch.setattr(module, "BATCH_ROWS", 1)
-    monkeypatch.setattr(module.ThreadPoolExecutor, "shutdown", shutdown)
+    monkeypatch.setattr(rows_module, "BATCH_ROWS", 1)
+    monkeypatch.setattr(parallel.ThreadPoolExecutor, "shutdown", shutdown)
     rows = {"id": range(100), "time": range(100), "tokens": [["a"]] * 100}
     with pytest.raises(InvalidTime, match="nothing works today"):
         swoop.history(rows, 1, 5, slices=2, threads=2)
@@ -463,6 +464,6 @@ def test_columns_beyond_32_bit_offsets(times: list[int], monkeypatch: pytest.Mon
     )
     for tokens in ("tokens", swoop.words("text")):
         for chunk_rows in (1, 1000):
-            monkeypatch.setattr(module, "CHUNK_ROWS", chunk_rows)
+            monkeypatch.setattr(rows_module, "CHUNK_ROWS", chunk_rows)
             found = swoop.history(pa.Table.from_batches(rows.to_batches(2)), 1, 9, tokens=tokens)
             assert {found[-1].pair.newer, found[-1].pair.older} == {"a", "c"}

@@ -12,6 +12,9 @@ from collections.abc import Callable
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
+from unittest.mock import patch
+
+import pyarrow as pa
 
 import swoop
 from swoop import oracle
@@ -135,6 +138,39 @@ def run(trial: FamilyTrial, way: str, taken: Counter[str]) -> int:
     families._check()
     taken.update(families._engine.paths)
     return len(trial.expected) + len(trial.records)
+
+
+def run_as_history(trial: FamilyTrial, taken: Counter[str]) -> int:
+    """Every family that there was, with all its sets: rows in any order, time cut anywhere. Counts what was compared."""
+    rng = random.Random(f"{trial.seed} history")
+    numbers: dict[Any, int] = {}
+    rows = [
+        {"id": place, "time": record.time, "tokens": [numbers.setdefault((type(t), t), len(numbers)) for t in record.tokens]}
+        for place, record in enumerate(trial.records)
+    ]
+    rng.shuffle(rows)
+    schema = pa.schema([("id", pa.int64()), ("time", pa.int64()), ("tokens", pa.list_(pa.int64()))])
+    slices = rng.choice([None, 1, 2, 3, 8, 30])
+    with thresholds.use(trial.limits), patch("swoop.join.rows.BATCH_ROWS", rng.choice([1, 3, 100])):
+        found = swoop.families_history(
+            pa.Table.from_pylist(rows, schema), **trial.options, slices=slices, threads=rng.choice([1, 2])
+        )
+    taken["cut"] += (slices or 1) > 1 and trial.options["window"] is not None and len(trial.records) > 1
+    members: dict[Any, list[int]] = {}
+    for row in found.rows().to_pylist():
+        members.setdefault(row["family"], []).append(row["id"])
+    assert all(min(ids) == family for family, ids in members.items())
+    assert [(family.id, family.total, family.representative) for family in found] == [
+        (family, len(ids), max(ids)) for family, ids in sorted(members.items()) if len(ids) > 1
+    ]
+    plain = [Record(record.tokens, record.time) for record in trial.records]
+    expected = oracle.families(plain, **trial.options)
+    assert sorted((f for f in found if f.size), key=lambda f: (-f.size, f.id)) == expected, trial
+    told = oracle.family_changes(plain, **trial.options)
+    born, merged = ({c.family for c in told if c.kind == kind} for kind in ("born", "merged"))
+    assert {family.id for family in found} == born - merged, trial
+    assert found.to_arrow().num_rows == len(found)
+    return len(found)
 
 
 def run_interrupted(trial: FamilyTrial, fault: Fault, occasions: Any) -> bool:

@@ -64,6 +64,7 @@ def interrupted(seed: int, taken: Counter[str]) -> int:
 def families(seed: int, taken: Counter[str]) -> int:
     trial = family_trials.FamilyTrial.draw(seed)
     moments = sum(family_trials.run(trial, way, taken) for way in family_trials.WAYS)
+    moments += family_trials.run_as_history(trial, taken)
     for occasions, error in ((failing_allocations, MemoryError), (interrupted_lines, KeyboardInterrupt)):
         count = Fault(0, error)
         family_trials.run_interrupted(trial, count, occasions)

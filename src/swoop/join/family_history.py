@@ -1,19 +1,18 @@
-"""The families of a whole history, in one pass."""
+"""The families of a whole history in one process: slices of time on several threads."""
 
 from __future__ import annotations
 
-import threading
+from dataclasses import replace
 from typing import Any
 
 import numpy as np
 import pyarrow as pa
 
-from swoop.engine.forest import flatten, unite
-from swoop.join import columns as cs
-from swoop.join.algorithms import make_family_engine
-from swoop.join.arrivals import NO_SIDES
+from swoop.join.columns import check_token_argument
 from swoop.join.feed import time_column
-from swoop.join.history import Rows, read_rows
+from swoop.join.links import Groups, Links, find_firsts, replay_links
+from swoop.join.parallel import Cutting, Slice
+from swoop.join.rows import Rows, read_rows
 from swoop.results import Family, FamilyHistory
 from swoop.similarity import Similarity
 from swoop.spec import FamilySpec
@@ -30,6 +29,8 @@ def families_history(
     id: str = "id",
     time: str = "time",
     tokens: str | TokenFunction = "tokens",
+    slices: int | None = None,
+    threads: int | None = None,
 ) -> FamilyHistory:
     """All families that a history has had, as :class:`swoop.Families` would have shown them, and the family of each row.
 
@@ -43,6 +44,8 @@ def families_history(
     id, time, tokens
         Names of the columns. Tokens may also be made from columns of text, by :func:`swoop.words`, :func:`swoop.word_ngrams`
         or :func:`swoop.char_ngrams`.
+    slices, threads
+        As for :func:`swoop.history`. An unbounded window is one slice. The result does not depend on them.
 
     Returns
     -------
@@ -60,69 +63,59 @@ def families_history(
     >>> found.rows().column("family").to_pylist()
     ['a', 'a', 'c', 'd']
     """
-    cs.check_token_argument(tokens)
-    spec = FamilySpec(min_similarity, window, similarity)
+    check_token_argument(tokens)
+    spec, cutting = FamilySpec(min_similarity, window, similarity), Cutting(slices, threads)
     rows, kind = read_rows(data, spec.window, id=id, time=time, tokens=tokens)
-    times = np.arange(len(rows.times)) if spec.window.kind == "count" else rows.times
-    firsts = _find_firsts(spec, rows, times)
+    if spec.window.kind == "count":
+        rows = replace(rows, times=np.arange(len(rows.times)))
     clock = Clock(spec.window)
     clock.kind = kind
-    return _result(rows, times, firsts, clock)
+    return _result(rows, find_firsts(len(rows.times), _replay_all(rows, spec, cutting)), clock)
 
 
-def _find_firsts(spec: FamilySpec, rows: Rows, times: np.ndarray) -> np.ndarray:
-    """Of each set, by arrival number, the first set of its family."""
-    engine = make_family_engine(spec, links=True)
-    parents = np.arange(len(times))
-    at = 0
-    for batch in rows.batches(0, len(times), threading.Event()):
-        for first, count, offsets, tokens in cs.read_sets(batch, rows.sets.tokens)[0]:
-            engine.insert(times[at + first : at + first + count], offsets, tokens, NO_SIDES)
-        at += len(batch["time"])
-        start, newer, older = engine.links()
-        engine.forget_changes(start + len(newer))
-        unite(parents, newer, older)
-    flatten(parents)
-    return parents
+def _replay_all(rows: Rows, spec: FamilySpec, cutting: Cutting) -> list[Links]:
+    """The links of all slices."""
+    in_ticks = spec.in_ticks()
+
+    def run(part: Slice) -> list[Links]:
+        found = replay_links(part.batches, in_ticks, rows.sets.tokens, part.start)
+        return [Links(newer + part.first, older + part.first, oldest) for newer, older, oldest in found]
+
+    return [links for found in cutting.run(rows, spec.window.duration, run) for links in found]
 
 
-def _result(rows: Rows, times: np.ndarray, firsts: np.ndarray, clock: Clock) -> FamilyHistory:
-    size, duration = len(times), clock.window.duration
-    totals = np.bincount(firsts, minlength=size)
-    valid = times > times[-1] - duration if duration and size else np.ones(size, bool)
-    sizes = np.bincount(firsts[valid], minlength=size)
-    newest = np.zeros(size, np.int64)
-    np.maximum.at(newest, firsts, np.arange(size))
-    found = np.flatnonzero(totals > 1)
-    totals, sizes, newest = totals[found], sizes[found], newest[found]
+def _result(rows: Rows, firsts: np.ndarray, clock: Clock) -> FamilyHistory:
+    times, duration = rows.times, clock.window.duration
+    is_valid = times > times[-1] - duration if duration and len(times) else np.ones(len(times), bool)
+    groups = Groups.of(firsts, is_valid)
 
     def ids_of(arrivals: np.ndarray) -> pa.Array:
         return rows.ids.take(pa.array(rows.lying_at(arrivals), pa.int64()))
 
-    names, representatives = ids_of(found), ids_of(newest)
+    names, representatives = ids_of(groups.firsts), ids_of(groups.newest)
 
     def make(index: int) -> Family:
         return Family(
             names[index].as_py(),
-            int(sizes[index]),
-            int(totals[index]),
-            clock.result_time(int(times[found[index]])),
-            clock.result_time(int(times[newest[index]])),
+            int(groups.sizes[index]),
+            int(groups.totals[index]),
+            clock.result_time(int(times[groups.firsts[index]])),
+            clock.result_time(int(times[groups.newest[index]])),
             representatives[index].as_py(),
-            int(found[index]),
+            int(groups.firsts[index]),
         )
 
     def columns() -> dict[str, Any]:
         return {
             "id": names,
-            "size": pa.array(sizes, pa.int64()),
-            "total": pa.array(totals, pa.int64()),
-            "first_seen": time_column(times[found], clock),
-            "last_seen": time_column(times[newest], clock),
+            "size": pa.array(groups.sizes, pa.int64()),
+            "total": pa.array(groups.totals, pa.int64()),
+            "first_seen": time_column(times[groups.firsts], clock),
+            "last_seen": time_column(times[groups.newest], clock),
             "representative": representatives,
         }
 
     def labels() -> pa.Table:
-        return pa.table({"id": ids_of(np.arange(size)), "time": time_column(times, clock), "family": ids_of(firsts)})
+        return pa.table({"id": ids_of(np.arange(len(times))), "time": time_column(times, clock), "family": ids_of(firsts)})
 
-    return FamilyHistory(len(found), make, columns, labels)
+    return FamilyHistory(len(names), make, columns, labels)

@@ -20,7 +20,7 @@ from swoop.join.columns import find_column, read_sets, read_streams, read_table,
 from swoop.similarity import Similarity
 from swoop.spec import JoinSpec
 from swoop.text.functions import TokenFunction
-from swoop.times import Clock
+from swoop.times import Clock, WindowSpec
 
 SEGMENT = np.dtype(
     [
@@ -78,23 +78,32 @@ def replay(
     After each batch: the segments that have ended, as rows of ``SEGMENT``, and the arrival number of the oldest set that may be
     named later. ``leave`` is the time at which a stay ends or is cut, and ``NEVER`` if the history ends.
     """
-    engine, clock = make_engine(spec), Clock(spec.window)
+    engine = make_engine(spec)
     segments = Segments(start)
-    for batch in batches:
-        columns = read_table(batch)
-        sets, _ = read_sets(columns, tokens)
-        kind, ticks = read_times(find_column(columns, "time", "time"), "time", clock)
-        sides = read_streams(find_column(columns, "stream", "stream"), "stream") if spec.two_streams else NO_SIDES
-        for first, rows, offsets, found in sets:
-            places = slice(first, first + rows)
-            engine.insert(ticks[places], offsets, found, sides[places])
-            if rows:
-                clock.moved(kind, int(ticks[first + rows - 1]))
+    for _ in arrive(engine, batches, spec.window, tokens, spec.two_streams):
         yield segments.take(_changes(engine)), engine.first_needed
     if not is_last:
         engine.advance(stop - 1)
     yield segments.take(_changes(engine)), engine.first_needed
     yield segments.end(NEVER if is_last else stop), engine.first_needed
+
+
+def arrive(
+    engine: Any, batches: Iterable[Any], window: WindowSpec, tokens: str | TokenFunction, two_streams: bool = False
+) -> Iterator[np.ndarray]:
+    """Let sets arrive, in order; after each batch, its times."""
+    clock = Clock(window)
+    for batch in batches:
+        columns = read_table(batch)
+        sets, _ = read_sets(columns, tokens)
+        kind, ticks = read_times(find_column(columns, "time", "time"), "time", clock)
+        sides = read_streams(find_column(columns, "stream", "stream"), "stream") if two_streams else NO_SIDES
+        for first, rows, offsets, found in sets:
+            places = slice(first, first + rows)
+            engine.insert(ticks[places], offsets, found, sides[places])
+            if rows:
+                clock.moved(kind, int(ticks[first + rows - 1]))
+        yield ticks
 
 
 def _changes(engine: Any) -> np.ndarray:
