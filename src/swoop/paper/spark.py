@@ -229,14 +229,14 @@ def _empty_tasks(are_empty: bool) -> Iterator[None]:
     """Tasks of slices take their rows and find nothing."""
 
     def make(*given: Any) -> Callable[..., Any]:
-        def replay(key: tuple[pa.Scalar, ...], batches: Iterator[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
+        def task(batches: Iterator[pa.RecordBatch], *of_slice: Any) -> Iterator[pa.RecordBatch]:
             for _ in batches:
                 pass
             yield from ()
 
-        return replay
+        return task
 
-    with patch("swoop.spark.history._replay", make) if are_empty else nullcontext():
+    with patch("swoop.spark.history._task", make) if are_empty else nullcontext():
         yield
 
 

@@ -1,4 +1,4 @@
-"""Swoop on Spark: preparation of tokens, the top-k of a whole history and of a live stream, and sessions to run them in.
+"""Swoop on Spark: tokens, the top-k and families of a whole history, the top-k of a live stream, and sessions to run them in.
 
 Everything here is a function of DataFrames, usable in local mode and on a cluster alike::
 
@@ -16,6 +16,7 @@ from __future__ import annotations
 
 from swoop.live.live_stream import StreamStats
 from swoop.live.manifest import folder, result_files
+from swoop.spark.families import families_history, family_members
 from swoop.spark.handle import StreamHandle
 from swoop.spark.history import at_least_once, explain, rejected, topk_history
 from swoop.spark.preparation import timestamps, transitions
@@ -30,6 +31,8 @@ __all__ = [
     "at_least_once",
     "char_ngrams",
     "explain",
+    "families_history",
+    "family_members",
     "folder",
     "rejected",
     "result_files",

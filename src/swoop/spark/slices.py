@@ -1,17 +1,26 @@
-"""What a task does with the sets of one slice. Runs in Spark's Python workers; memory is that of one window."""
+"""What a task does with the sets of one slice, and with the links of all. Runs in Spark's Python workers.
+
+The memory of a slice is that of one window. The links of all slices are put together in one task, which has them in memory.
+"""
 
 from __future__ import annotations
 
 from collections.abc import Iterable, Iterator
+from dataclasses import dataclass
+from typing import Any
 
 import numpy as np
 import pyarrow as pa
+import pyarrow.compute as pc
 
+from swoop.join.columns import take_rows
+from swoop.join.links import Groups, Links, find_firsts, replay_links
 from swoop.join.payloads import TablePayloads
 from swoop.join.slices import NEVER, replay, similarities
-from swoop.spec import JoinSpec
+from swoop.spec import FamilySpec, JoinSpec
 from swoop.text.functions import TokenFunction
 
+BATCH_ROWS = 1 << 14
 PAIR = ("newer_time", "newer_place", "older_time", "older_place")
 
 
@@ -31,14 +40,8 @@ def replay_slice(
     sets = _Sets()
     for segments, oldest in replay(sets.arriving(batches), spec, tokens, start, stop, is_last):
         if len(segments):
-            newer, older = (sets.take(segments[side]) for side in ("newer", "older"))
             columns = {
-                "newer_time": newer["time"],
-                "newer_place": newer["place"],
-                "older_time": older["time"],
-                "older_place": older["place"],
-                "newer": newer["id"].cast(id_type),
-                "older": older["id"].cast(id_type),
+                **sets.pairs(segments["newer"], segments["older"], id_type),
                 "similarity": similarities(segments["key"], spec.similarity),
                 "overlap": segments["overlap"],
                 "enter": segments["enter"],
@@ -46,6 +49,86 @@ def replay_slice(
             }
             yield from pa.table(columns).combine_chunks().to_batches()
         sets.forget(oldest)
+
+
+def replay_links_of_slice(
+    batches: Iterable[pa.RecordBatch], spec: FamilySpec, tokens: str | TokenFunction, start: int, id_type: pa.DataType
+) -> Iterator[pa.RecordBatch]:
+    """The links of the sets from ``start`` on, with who the sets are. Times are ticks.
+
+    The last row is none: it has the time of the last set, which may be the end of the history, and nothing else.
+    """
+    sets = _Sets()
+    for newer, older, oldest in replay_links(sets.arriving(batches), spec, tokens, start):
+        if len(newer):
+            yield from pa.table(sets.pairs(newer, older, id_type)).combine_chunks().to_batches()
+        sets.forget(oldest)
+    names = (*PAIR, "newer", "older")
+    kinds = pa.schema([(name, pa.int64()) for name in PAIR] + [("newer", id_type), ("older", id_type)])
+    yield pa.RecordBatch.from_pylist([{**dict.fromkeys(names), "newer_time": sets.last_time}], kinds)
+
+
+@dataclass(frozen=True)
+class LinkedSets:
+    """All sets that have a link, in order: their times and ids, and the place of the first set of the family of each.
+
+    ``now``: the end of the history.
+    """
+
+    times: np.ndarray
+    ids: pa.Array
+    id_type: pa.DataType
+    firsts: np.ndarray
+    now: int
+
+    @classmethod
+    def of(cls, batches: Iterable[pa.RecordBatch]) -> LinkedSets:
+        """What the links of all slices say, of which there is at least one."""
+        table = pa.Table.from_batches(list(batches))
+        now = pc.max(table["newer_time"]).as_py()
+        links = table.filter(pc.is_valid(table["older_time"]))
+        times, places = (
+            np.concatenate([links[f"{side}_{name}"].to_numpy() for side in ("newer", "older")]) for name in ("time", "place")
+        )
+        order = np.lexsort((places, times))
+        times, places = times[order], places[order]
+        is_first = np.append(True, (times[1:] != times[:-1]) | (places[1:] != places[:-1]))[: len(times)]
+        numbers = np.empty(len(times), np.int64)
+        numbers[order] = np.cumsum(is_first) - 1
+        newer, older = np.split(numbers, 2)
+        ids = pa.chunked_array([*links["newer"].chunks, *links["older"].chunks], links["newer"].type)
+        firsts = find_firsts(int(is_first.sum()), [Links(newer, older, 0)])
+        return cls(times[is_first], take_rows(ids, order[is_first]), ids.type, firsts, now)
+
+    def families(self, duration: int) -> Iterator[pa.RecordBatch]:
+        """The families of at least two sets, as :func:`swoop.spark.families_history` gives them."""
+        groups = Groups.of(self.firsts, self.times > self.now - duration)
+        for part in _parts(len(groups.firsts)):
+            firsts, newest = groups.firsts[part], groups.newest[part]
+            columns = {
+                "id": self._ids_of(firsts),
+                "size": groups.sizes[part],
+                "total": groups.totals[part],
+                "first_seen": self.times[firsts],
+                "last_seen": self.times[newest],
+                "representative": self._ids_of(newest),
+            }
+            yield pa.RecordBatch.from_pydict(columns)
+
+    def members(self) -> Iterator[pa.RecordBatch]:
+        """Which set is in which family, as :func:`swoop.spark.family_members` gives it."""
+        for part in _parts(len(self.times)):
+            firsts = self.firsts[part]
+            columns = {"id": self._ids_of(np.arange(part.start, part.start + len(firsts))), "time": self.times[part]}
+            yield pa.RecordBatch.from_pydict({**columns, "family": self._ids_of(firsts)})
+
+    def _ids_of(self, places: np.ndarray) -> pa.Array:
+        return self.ids.take(pa.array(places)).cast(self.id_type)
+
+
+def _parts(rows: int) -> list[slice]:
+    """Batches that are given out. Long ids, many times, would be too much for one."""
+    return [slice(at, at + BATCH_ROWS) for at in range(0, rows, BATCH_ROWS)]
 
 
 class _Sets(TablePayloads):
@@ -71,3 +154,19 @@ class _Sets(TablePayloads):
             self.add(self._arrived, pa.table({"time": times, "place": places, "id": batch.column("id")}))
             self._arrived += len(times)
             yield batch
+
+    @property
+    def last_time(self) -> int:
+        return int(self._time)
+
+    def pairs(self, newer: np.ndarray, older: np.ndarray, id_type: pa.DataType) -> dict[str, Any]:
+        """Who the sets of pairs are."""
+        one, other = self.take(newer), self.take(older)
+        return {
+            "newer_time": one["time"],
+            "newer_place": one["place"],
+            "older_time": other["time"],
+            "older_place": other["place"],
+            "newer": one["id"].cast(id_type),
+            "older": other["id"].cast(id_type),
+        }

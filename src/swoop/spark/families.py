@@ -1,0 +1,138 @@
+"""The families of a whole history: slices of time find links in parallel, and one task puts them together."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator
+from dataclasses import dataclass, replace
+from typing import Any
+
+import pyarrow as pa  # the annotations of a task's function must be known when it runs
+from pyspark.sql import DataFrame
+from pyspark.sql import functions as F  # noqa: N812
+from pyspark.sql import types as T  # noqa: N812
+
+from swoop.similarity import Similarity
+from swoop.spark.rows import Names, find_spark_window, from_ticks
+from swoop.spark.slices import LinkedSets, replay_links_of_slice
+from swoop.spark.slicing import SliceTask, cut_sets, pair_schema
+from swoop.spec import FamilySpec
+from swoop.text.functions import TokenFunction
+from swoop.times import TimeKind
+
+
+def families_history(
+    sets: DataFrame,
+    min_similarity: float,
+    window: Any,
+    similarity: str | Similarity = "jaccard",
+    *,
+    id: str = "id",
+    time: str = "time",
+    tokens: str | TokenFunction = "tokens",
+    reason: str | None = None,
+    slices: int | None = None,
+) -> DataFrame:
+    """All families that a history has had, as :func:`swoop.families_history` gives them.
+
+    Parameters
+    ----------
+    sets, id, time, tokens, reason, slices
+        As for :func:`topk_history`. Unusable rows are left out, and when the result is made, a warning counts them.
+    min_similarity, window, similarity
+        As for :class:`swoop.Families`. The window is a duration or an integer.
+
+    Returns
+    -------
+    DataFrame
+        ``id``, ``size``, ``total``, ``first_seen``, ``last_seen``, ``representative``: one row per family of at least two sets.
+        ``size`` is how many of its sets are in the window at the end of the history, so 0 if it has ended.
+
+    Notes
+    -----
+    One task puts the links of all slices together. It has about 100 bytes in memory for each set that is in a family, and its
+    id twice.
+    """
+    return find_links(
+        sets, min_similarity, window, similarity, id=id, time=time, tokens=tokens, reason=reason, slices=slices
+    ).families()
+
+
+def family_members(
+    sets: DataFrame,
+    min_similarity: float,
+    window: Any,
+    similarity: str | Similarity = "jaccard",
+    *,
+    id: str = "id",
+    time: str = "time",
+    tokens: str | TokenFunction = "tokens",
+    reason: str | None = None,
+    slices: int | None = None,
+) -> DataFrame:
+    """Which sets are in which family: ``id``, ``time``, ``family``, one row per set that is in a family of at least two.
+
+    The parameters are those of :func:`families_history`; ``family`` is the id of its first set, as there.
+    """
+    return find_links(
+        sets, min_similarity, window, similarity, id=id, time=time, tokens=tokens, reason=reason, slices=slices
+    ).members()
+
+
+@dataclass(frozen=True)
+class HistoryLinks:
+    """The links of a history, which may be made once for both results: persist ``links``."""
+
+    links: DataFrame
+    duration: int
+    kind: TimeKind
+
+    def persist(self) -> HistoryLinks:
+        return replace(self, links=self.links.persist())
+
+    def families(self) -> DataFrame:
+        duration = self.duration
+        names = ("id", "size", "total", "first_seen", "last_seen", "representative")
+        return self._united(names, lambda found: found.families(duration))
+
+    def members(self) -> DataFrame:
+        return self._united(("id", "time", "family"), LinkedSets.members)
+
+    def _united(self, names: tuple[str, ...], result: Callable[[LinkedSets], Iterator[pa.RecordBatch]]) -> DataFrame:
+        """What one task makes of all links."""
+        id_type = self.links.schema["newer"].dataType
+        ids, times = ("id", "representative", "family"), ("first_seen", "last_seen", "time")
+        schema = T.StructType([T.StructField(name, id_type if name in ids else T.LongType()) for name in names])
+
+        def unite(key: tuple[pa.Scalar, ...], batches: Iterator[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
+            return result(LinkedSets.of(batches))
+
+        found = self.links.groupBy().applyInArrow(unite, schema)
+        return found.select(*(from_ticks(F.col(name), self.kind).alias(name) if name in times else name for name in names))
+
+
+def find_links(
+    sets: DataFrame,
+    min_similarity: float,
+    window: Any,
+    similarity: str | Similarity = "jaccard",
+    *,
+    id: str = "id",
+    time: str = "time",
+    tokens: str | TokenFunction = "tokens",
+    reason: str | None = None,
+    slices: int | None = None,
+) -> HistoryLinks:
+    """The links of all slices. The parameters are those of :func:`families_history`."""
+    spec = FamilySpec(min_similarity, find_spark_window(window), similarity)
+    sliced = cut_sets(sets, Names(id, time, tokens, None, reason=reason), spec.window, slices)
+    task = _task(spec.in_ticks(), sliced.tokens, sliced.arrow_id_type)
+    return HistoryLinks(sliced.run(task, pair_schema(sliced.id_type)), spec.window.duration, sliced.kind)
+
+
+def _task(spec: FamilySpec, tokens: str | TokenFunction, id_type: pa.DataType) -> SliceTask:
+    """The function of a slice: its sets in, links out."""
+
+    def task(batches: Iterator[pa.RecordBatch], start: int, stop: int, is_last: bool) -> Iterator[pa.RecordBatch]:
+        return replay_links_of_slice(batches, spec, tokens, start, id_type)
+
+    return task
