@@ -222,3 +222,52 @@ def test_tables_have_bars_where_similarities_are_shares() -> None:
     assert "width:80px" in small_join().topk()._repr_html_()
     assert "width:80px" in small_join().changes()._repr_html_()
     assert "width:80px" not in small_join(similarity="hamming").topk()._repr_html_()
+
+
+def small_waves(times: str = "integers") -> swoop.Families:
+    """Two families of which one becomes a part of the other, and a third that is left alone."""
+    zone = dt.UTC if times == "aware" else None
+    waves = swoop.Families(0.5, 6 if times == "integers" else "6 hours")
+    for number, text in enumerate(["abc", "abc", "xyz", "xyz", "abcxyz", "pq", "pq"]):
+        time = number if times == "integers" else dt.datetime(2024, 5, 1, number, tzinfo=zone)
+        waves.insert(list(text), time, id=f"{text} {number}")
+    return waves
+
+
+@pytest.mark.parametrize("times", ["integers", "naive", "aware"])
+def test_the_lives_of_families(times: str) -> None:
+    waves = small_waves(times)
+    changes = waves.changes()
+    rows = rows_of(changes.chart(), "outcome")
+    assert [(row["family"], row["records"], row["outcome"]) for row in rows] == [
+        ("abc 0", 5, "still there"),
+        ("xyz 2", 2, "merged"),
+        ("pq 5", 2, "still there"),
+    ]
+    assert [row["family"] for row in rows_of(changes.chart(most=1), "outcome")] == ["abc 0"]
+    assert "1 of 3 families" in json.dumps(changes.chart(most=1).to_dict())
+    assert "NaN" not in drawn(changes.chart())
+    if times == "integers":
+        assert [(row["enter"], row["leave"]) for row in rows] == [(1, 6), (3, 4), (6, 6)]
+        waves.advance(100)
+        later = rows_of(waves.changes().chart(), "outcome")  # they were there before these changes
+        assert [(row["family"], row["enter"], row["leave"], row["outcome"]) for row in later] == [
+            ("abc 0", 10, 10, "ended"),
+            ("pq 5", 10, 12, "ended"),
+        ]
+
+
+def test_the_families_of_a_history() -> None:
+    found = swoop.families_history({"id": [HOSTILE, "b", "c"], "time": [1, 4, 9], "tokens": [["a"], ["a"], ["b"]]}, 0.5, 5)
+    rows = rows_of(found.chart(), "outcome")
+    assert [(row["enter"], row["leave"], row["records"]) for row in rows] == [(1, 4, 2)]
+    assert "<" not in json.dumps(found.chart().to_dict())
+    assert "<script>" not in found._repr_html_()
+    waves = small_waves()
+    assert [row["records"] for row in rows_of(waves.families().chart(), "outcome")] == [5, 2]
+    assert "width:80px;height" in waves.families()._repr_html_()  # the largest has the longest bar
+    assert "width:40px" in waves.families()._repr_html_()
+    assert "merged" in waves.changes()._repr_html_()
+    assert "NaN" not in drawn(waves.changes().chart())  # of none
+    with pytest.raises(InvalidArgument, match="most must be at least 1"):
+        found.chart(most=0)

@@ -17,13 +17,17 @@ from swoop.times import EPOCH, EPOCH_UTC, Time
 if TYPE_CHECKING:
     import altair
 
-    from swoop.results import Change, Explanation, Pair, SkybandStep
+    from swoop.results import Change, Explanation, Family, FamilyChange, Pair, SkybandStep
 
     Chart = altair.Chart | altair.LayerChart
 
 BLUE, SKY, LIGHT_BLUE, ORANGE, GREY, INK = "#4682b4", "#93bbdd", "#c6dbee", "#e59a4d", "#a9b4be", "#22303c"
 WIDTH, ROW = 460, 24
-OUTCOMES = {"still there": BLUE, "expired": SKY, "outranked": ORANGE, "left": SKY}
+OUTCOMES = {
+    **{"still there": BLUE, "expired": SKY, "outranked": ORANGE, "left": SKY},
+    **{"ended": SKY, "merged": ORANGE, "seen": BLUE},
+}  # of pairs, and of families
+MOST_TICKS = 2000
 FACTS = ("newer", "older", "similarity", "overlap", "start", "end")
 AXIS = {
     "grid": False,
@@ -169,6 +173,13 @@ def _timeline(stays: list[dict[str, Any]], most: int, last: Time | None) -> Char
         for stay in stays
         if stay["key"] in order
     ]
+    title = f"{len(order)} of {len(lasting)} pairs: those with the longest stays" if len(order) < len(lasting) else ""
+    fields = ("newer", "older", "similarity", "overlap", "entered", "left", "outcome")
+    return _finished(alt, _lives(alt, rows, axis, fields), len(order), title, row=20)
+
+
+def _lives(alt: Any, rows: list[dict[str, Any]], axis: _TimeAxis, fields: Sequence[str]) -> Any:
+    """Bars from ``enter`` to ``leave``, in the line ``row`` with its ``label``, coloured by ``outcome``."""
     y = alt.Y("row:O", title=None, axis=None)
     used = [name for name in OUTCOMES if any(row["outcome"] == name for row in rows)]
     colour = alt.Color(
@@ -184,14 +195,104 @@ def _timeline(stays: list[dict[str, Any]], most: int, last: Time | None) -> Char
             x2="leave:Q",
             y=y,
             color=colour,
-            stroke=alt.Stroke("outcome:N", scale=colour["scale"], legend=None),  # so that stays of no duration are visible
-            tooltip=_tooltip(alt, "newer", "older", "similarity", "overlap", "entered", "left", "outcome"),
+            stroke=alt.Stroke("outcome:N", scale=colour["scale"], legend=None),  # so that what has no duration is visible
+            tooltip=_tooltip(alt, *fields),
         )
     )
-    names = {row["row"]: row["label"] for row in rows}
-    labels = _row_labels(alt, names, y, 330)
-    title = f"{len(order)} of {len(lasting)} pairs: those with the longest stays" if len(order) < len(lasting) else ""
-    return _finished(alt, bars + labels, len(order), title, row=20)
+    return bars + _row_labels(alt, {row["row"]: row["label"] for row in rows}, y, 330)
+
+
+def families(feed: Sequence[FamilyChange], most: int = 30) -> Chart:
+    """Which families there were when, and how they grew: one bar per family, coloured by how it ended, a tick for each set.
+
+    A family is drawn from its second set on, with which it is born. Those that were there before the first change of ``feed``
+    are drawn from there, and those that have not ended up to the last.
+
+    Parameters
+    ----------
+    feed
+        The result of :meth:`swoop.Families.changes`.
+    most
+        The maximum number of families; those that grew most are shown.
+
+    Examples
+    --------
+    >>> import swoop
+    >>> from swoop import charts
+    >>> waves = swoop.Families(0.5, window=10)
+    >>> for time, text in enumerate(["abc", "abd", "xyz", "abc"]):
+    ...     waves.insert(list(text), time)
+    >>> charts.families(waves.changes()).save("families.html")  # doctest: +SKIP
+    """
+    begin, last = (feed[0].time, feed[-1].time) if len(feed) else (None, None)
+    lives: list[dict[str, Any]] = []
+    there: dict[Any, dict[str, Any]] = {}
+    for change in feed:
+        known = there.get(change.family)
+        if known is None or change.kind == "born":
+            since = change.time if change.kind == "born" else begin
+            known = {"family": change.family, "enter": since, "leave": None, "outcome": "still there", "times": []}
+            lives.append(known)
+            there[change.family] = known
+        if change.kind in ("born", "grew"):
+            known["times"] += [change.time] * (2 if change.kind == "born" else 1)
+            continue
+        del there[change.family]
+        known["leave"], known["outcome"] = change.time, change.kind
+        if change.into is not None:
+            known["outcome"] = "merged"
+            if change.into in there:
+                there[change.into]["times"] += known["times"]
+    for life in lives:
+        life["records"] = len(life["times"])
+    return _family_lives(lives, most, last)
+
+
+def family_history(found: Sequence[Family], most: int = 30) -> Chart:
+    """When the families of a history were seen: one bar per family, from its first to its last set.
+
+    Parameters
+    ----------
+    found
+        The result of :func:`swoop.families_history`, or of :meth:`swoop.Families.families`.
+    most
+        The maximum number of families; those with the most sets are shown.
+    """
+    lives: list[dict[str, Any]] = [
+        {"family": f.id, "enter": f.first_seen, "leave": f.last_seen, "outcome": "seen", "times": [], "records": f.total}
+        for f in found
+    ]
+    return _family_lives(lives, most, None)
+
+
+def _family_lives(lives: list[dict[str, Any]], most: int, last: Time | None) -> Chart:
+    alt = _altair()
+    if most < 1:
+        raise InvalidArgument(f"most must be at least 1, not {most}")
+    axis = _TimeAxis(life["enter"] for life in lives)
+    largest = sorted(range(len(lives)), key=lambda place: -lives[place]["records"])[:most]
+    shown = [lives[place] for place in sorted(largest)]
+    rows = [
+        {
+            "row": row,
+            "label": _label(life["family"], 40),
+            "enter": axis.number(life["enter"]),
+            "leave": axis.number(last if life["leave"] is None else life["leave"]),
+            "first": _shown(life["enter"]),
+            "last": "" if life["leave"] is None else _shown(life["leave"]),
+            **{name: _plain(life[name]) for name in ("family", "records", "outcome")},
+        }
+        for row, life in enumerate(shown)
+    ]
+    y = alt.Y("row:O", title=None, axis=None)
+    chart = _lives(alt, rows, axis, ("family", "records", "first", "last", "outcome"))
+    times = [{"row": row, "enter": axis.number(time)} for row, life in enumerate(shown) for time in life["times"]]
+    ticks = _data(alt, times[:: max(1, len(times) // MOST_TICKS)]).mark_tick(color="white", opacity=0.5, height=12, thickness=1)
+    counts = _data(alt, rows).mark_text(align="left", color=BLUE)
+    counts = counts.encode(x=alt.value(WIDTH + 8), y=y, text=alt.Text("records:Q", format=","))
+    chart = chart + ticks.encode(x=axis.x(alt, "enter"), y=y) + counts
+    title = f"{len(shown)} of {len(lives)} families: those with the most sets" if len(shown) < len(lives) else ""
+    return _finished(alt, chart, len(shown), title, row=20)
 
 
 def explanation(explained: Explanation, most: int = 100) -> Chart:
@@ -337,7 +438,7 @@ def _extent(similarities: Sequence[float]) -> tuple[float, float]:
 
 
 def _tooltip(alt: Any, *fields: str) -> list[Any]:
-    kinds = {"similarity": "Q", "overlap": "Q"}
+    kinds = {"similarity": "Q", "overlap": "Q", "records": "Q"}
     return [
         alt.Tooltip(f"{field}:{kinds.get(field, 'N')}", **({"format": ".4~g"} if field == "similarity" else {}))
         for field in fields

@@ -256,11 +256,20 @@ class Results(Sequence[Item], Generic[Item]):
         table = self.to_arrow().slice(0, 100)
         rows = table.to_pylist()
         names = table.column_names
-        if "similarity" in names and all(0 <= row["similarity"] <= 1 for row in rows):  # a small bar beside each similarity
-            names.insert(names.index("similarity") + 1, "")
-            rows = [{**row, "": _Markup(_bar(row["similarity"]))} for row in rows]
+        # a small bar beside each similarity, and beside each size of a family, as long as the largest
+        if "similarity" in names and all(0 <= row["similarity"] <= 1 for row in rows):
+            rows = _with_bars(names, rows, "similarity", 1)
+        elif "total" in names:
+            measure = "size" if any(row["size"] for row in rows) else "total"
+            rows = _with_bars(names, rows, measure, max((row[measure] for row in rows), default=1))
         more = f"<p>... {self._size - 100} more</p>" if self._size > 100 else ""
         return _html_table(tuple(names), [tuple(row[name] for name in names) for row in rows]) + more
+
+
+def _with_bars(names: list[str], rows: list[dict[str, Any]], name: str, longest: float) -> list[dict[str, Any]]:
+    """Rows with a bar in a column without a name, behind that of which it shows the value."""
+    names.insert(names.index(name) + 1, "")
+    return [{**row, "": _Markup(_bar(row[name] / longest))} for row in rows]
 
 
 class TopK(Results[Pair]):
@@ -319,6 +328,18 @@ class Changes(Results[Change]):
 class FamilyList(Results[Family]):
     """Families, in the order that was asked for."""
 
+    def chart(self, most: int = 30) -> altair.Chart | altair.LayerChart:
+        """When families were seen: one bar each, from its first to its last set. Needs altair.
+
+        Parameters
+        ----------
+        most
+            The maximum number of families; those with the most sets are shown.
+        """
+        from swoop import charts
+
+        return charts.family_history(self, most)
+
 
 class FamilyHistory(FamilyList):
     """All families of a history, by their first sets."""
@@ -343,6 +364,18 @@ class FamilyHistory(FamilyList):
 
 class FamilyChanges(Results[FamilyChange]):
     """What happened to families, in the order in which it happened."""
+
+    def chart(self, most: int = 30) -> altair.Chart | altair.LayerChart:
+        """Which families there were when, and how they grew: one bar each, a tick for each set. Needs altair.
+
+        Parameters
+        ----------
+        most
+            The maximum number of families; those that grew most are shown.
+        """
+        from swoop import charts
+
+        return charts.families(self, most)
 
 
 class History(Results[Stay]):

@@ -11,7 +11,7 @@ from rich.console import Console
 from rich.text import Text
 
 from swoop.cli.console import printable, shown_similarity, shown_span, shown_time, shown_wait
-from swoop.cli.render import Line, Pairs, ShownPair, Side, cut, marked
+from swoop.cli.render import Line, Pairs, ShownPair, Side, cut, marked, marked_tokens
 
 MORNING = dt.datetime(2024, 5, 1, 9, 30)
 
@@ -57,6 +57,32 @@ def test_given_tokens() -> None:
     assert "b c [a]" in text
     assert "b c [d]" in text
     assert "from 0 to 1, 3 stays" in text
+
+
+def test_an_equal_text_is_there_once() -> None:
+    text = shown([pair("Win a free phone", "Win a free phone")], 80)
+    assert text.count("Win a free phone") == 1
+    assert "3 shared, same text, in the top 10" in text
+    assert "post 2" in text
+    assert "post 1" in text
+    text = shown([pair("Win a free phone!", "win a FREE phone")], 80)
+    assert "same words" in text
+    assert "FREE" not in text
+    newer, older = (Side(n, n, "", frozenset("abc"), words=False) for n in (2, 1))
+    text = shown([ShownPair(newer, older, 1.0, 3, 0, 1, 1)], 80)
+    assert text.count("a b c") == 1
+    assert "same tokens" in text
+
+
+def test_what_differs_in_long_texts_is_visible() -> None:
+    common = "the same words again and again " * 60
+    text = shown([pair(f"{common} today {common}", f"{common} tonight {common}")], 100)
+    assert "[today]" in text
+    assert "[tonight]" in text
+    assert len(text) < 1500
+    tokens = marked_tokens([f"token{n}" for n in range(200)], frozenset(f"token{n}" for n in range(199)), "", False).plain
+    assert tokens.endswith("[token199]")
+    assert len(tokens) < 600
 
 
 def test_nothing_acts_on_the_terminal() -> None:

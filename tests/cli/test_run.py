@@ -1,7 +1,7 @@
 """``swoop run`` and ``swoop explain`` on files, in process and on Spark: the results of brute force, and clear words.
 
-Tests of swoop.cli.explain, swoop.cli.families, swoop.cli.history, swoop.cli.in_process, swoop.cli.on_spark, swoop.cli.output,
-swoop.cli.progress, swoop.cli.session, swoop.cli.standard_input, swoop.cli.where.
+Tests of swoop.cli.explain, swoop.cli.families, swoop.cli.family_render, swoop.cli.history, swoop.cli.in_process,
+swoop.cli.on_spark, swoop.cli.output, swoop.cli.progress, swoop.cli.session, swoop.cli.standard_input, swoop.cli.where.
 """
 
 from __future__ import annotations

@@ -90,6 +90,22 @@ def shown_second(time: Any) -> str:
     return shown_time(time.replace(microsecond=0) if isinstance(time, dt.datetime) else time)
 
 
+def shown_since(time: Any, now: Any) -> str:
+    """A time that is not long ago: of the same day without the day, and with seconds if they matter.
+
+    >>> now = dt.datetime(2024, 5, 1, 14, 31)
+    >>> shown_since(dt.datetime(2024, 5, 1, 14, 2), now), shown_since(dt.datetime(2024, 5, 1, 14, 30, 5), now)
+    ('14:02', '14:30:05')
+    >>> shown_since(dt.datetime(2024, 4, 30, 14, 2), now), shown_since(7, 9)
+    ('2024-04-30 14:02', '7')
+    """
+    if not isinstance(time, dt.datetime):
+        return str(time)
+    day = "" if isinstance(now, dt.datetime) and time.date() == now.date() else f"{time:%Y-%m-%d} "
+    recent = isinstance(now, dt.datetime) and abs(now - time) < dt.timedelta(minutes=10)
+    return f"{day}{time:%H:%M:%S}" if recent else f"{day}{time:%H:%M}"
+
+
 def shown_wait(begin: Any, end: Any) -> str:
     """How long it is from one time to another; integers have no unit.
 

@@ -4,40 +4,23 @@ from __future__ import annotations
 
 import time
 from collections import Counter
-from collections.abc import Sequence
-from dataclasses import dataclass
 from typing import Any
 
 import pyarrow as pa
 import pyarrow.compute as pc
-from rich.console import Console, ConsoleOptions, Group, RenderResult
-from rich.table import Table
-from rich.text import Text
 
-from swoop.cli.console import has_colour, name_of, print_json, results, shown_name, shown_span
+from swoop.cli.console import name_of, print_json, results
+from swoop.cli.family_render import FamilyTable, ShownFamily
 from swoop.cli.guard import WrongUsage
 from swoop.cli.history import History, JoinOptions, RunOptions
 from swoop.cli.in_process import describe, records_of
 from swoop.cli.output import write_rejected, write_table
 from swoop.cli.progress import Steps
-from swoop.cli.render import Side, both_sides
+from swoop.cli.render import Side
 from swoop.cli.where import why_spark
 from swoop.reading.files import Files
 from swoop.reading.sets import Reading, ReadingOptions
 from swoop.times import find_window
-
-TEXTS = 3  # of a family are shown
-
-
-@dataclass(frozen=True)
-class ShownFamily:
-    """A family, and its different texts or sets, the most frequent first, with how often each is there."""
-
-    id: Any
-    total: int
-    first_seen: Any
-    last_seen: Any
-    contents: list[tuple[Side, int]]
 
 
 def find_families(
@@ -85,43 +68,9 @@ def show(families: pa.Table, rows: pa.Table, sets: pa.Table, reading: Reading) -
             found.setdefault(key, side)
             counts[key] += 1
         contents = [(found[key], count) for key, count in counts.most_common()]
-        shown.append(ShownFamily(family["id"], family["total"], family["first_seen"], family["last_seen"], contents))
+        times = family["first_seen"], family["last_seen"]
+        shown.append(ShownFamily(family["id"], family["total"], *times, contents, family["total"]))
     return shown
-
-
-class FamilyTable:
-    """Families one below the other: how large, since when, and the texts, each marked against the most frequent one."""
-
-    def __init__(self, families: Sequence[ShownFamily]) -> None:
-        self._families = families
-
-    def __rich_console__(self, console: Console, options: ConsoleOptions) -> RenderResult:
-        table = Table.grid(padding=(0, 0, 0, 2), expand=True)
-        table.add_column(justify="right", no_wrap=True)
-        table.add_column(ratio=1)
-        for place, family in enumerate(self._families, 1):
-            table.add_row(str(place), Group(self._heading(family), self._contents(family, has_colour(console)), ""))
-        yield table
-
-    def _heading(self, family: ShownFamily) -> Text:
-        kinds, what = len(family.contents), "text" if family.contents[0][0].words else "set"
-        how = f"the same {what}" if kinds == 1 else f"{kinds:,} different {what}s"
-        when = shown_span(family.first_seen, family.last_seen)
-        return Text.assemble(
-            (f"{family.total:,} records", "bold"), (f", {how}, from {when}, first {shown_name(family.id)}", "dim")
-        )
-
-    def _contents(self, family: ShownFamily, colour: bool) -> Table:
-        table = Table.grid(padding=(0, 2, 0, 0), expand=True)
-        table.add_column(justify="right", no_wrap=True)
-        table.add_column(ratio=1, overflow="fold")
-        first = family.contents[0][0]
-        for side, count in family.contents[:TEXTS]:
-            text = both_sides(side, side if side is first else first, colour)[0]
-            table.add_row(Text(f"{count:,} ×", "dim"), text)
-        if len(family.contents) > TEXTS:
-            table.add_row("", Text(f"and {len(family.contents) - TEXTS:,} more", "dim"))
-        return table
 
 
 def run_families(files: Files, reading: ReadingOptions, join: JoinOptions, least: float, options: RunOptions) -> History:
@@ -148,7 +97,7 @@ def _in_json(history: History, shown: list[ShownFamily], join: JoinOptions, leas
         "largest": [
             {
                 "id": family.id,
-                "total": family.total,
+                "total": family.size,
                 "first_seen": family.first_seen,
                 "last_seen": family.last_seen,
                 "contents": [

@@ -5,7 +5,6 @@ Words that only one record has are coloured, or put in brackets where there are 
 
 from __future__ import annotations
 
-import re
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 from itertools import takewhile
@@ -15,9 +14,10 @@ from rich.console import Console, ConsoleOptions, Group, RenderResult
 from rich.table import Table
 from rich.text import Text
 
+from swoop import marking
 from swoop.cli.console import ORANGE, TEAL, has_colour, printable, shown_name, shown_similarity, shown_span, shown_time
+from swoop.marking import words_of
 
-WORD = re.compile(r"(?:https?://|www\.)\S+|\w+")
 LONGEST = 500  # characters of a text that are shown
 NEWER, OLDER = f"bold {TEAL}", f"bold {ORANGE}"
 
@@ -47,19 +47,16 @@ class ShownPair:
 
 
 def marked(text: str, others: frozenset[str], style: str, colour: bool) -> Text:
-    """A text with the words marked that the other text does not have.
+    """A text with the words marked that the other text does not have; of a long one, what is around them.
 
     >>> marked("Big fire in Perth", frozenset(["big", "fire"]), "red", colour=False).plain
     'Big fire [in Perth]'
     """
-    text = cut(Text(printable(text)), LONGEST).plain
     shown = Text()
-    place = 0
-    for begin, end in _runs(text, others):
-        shown.append(text[place:begin])
-        shown.append(text[begin:end] if colour else f"[{text[begin:end]}]", style if colour else None)
-        place = end
-    return shown.append(text[place:])
+    for part in marking.marked(printable(text), others, LONGEST):
+        mark = part.differs and not colour
+        shown.append(f"[{part.text}]" if mark else part.text, style if part.differs and colour else None)
+    return shown
 
 
 def cut(text: Text, width: int, start: int = 0) -> Text:
@@ -85,7 +82,10 @@ class Line:
     other: Text
 
     def __rich_console__(self, console: Console, options: ConsoleOptions) -> RenderResult:
-        width = options.max_width
+        yield self.shown(options.max_width)
+
+    def shown(self, width: int) -> Text:
+        """As much as fits the width."""
         letters = zip(self.text.plain, self.other.plain, strict=False)
         differ = sum(1 for _ in takewhile(lambda both: both[0] == both[1], letters))
         start = min(differ - width // 3, max(len(self.text), len(self.other)) + 2 - width)
@@ -95,30 +95,17 @@ class Line:
             begin = self.text.plain.find(" ", start - 1, differ) + 1 or self.text.plain.rfind(" ", 0, start) + 1
         shown = cut(self.text, width, begin)
         shown.no_wrap = True
-        yield shown
-
-
-def _runs(text: str, others: frozenset[str]) -> list[tuple[int, int]]:
-    """The positions of words that are not among the others; neighbours are merged."""
-    runs: list[tuple[int, int]] = []
-    follows = False
-    for word in WORD.finditer(text):
-        own = word[0].lower() not in others
-        if own and follows:
-            runs[-1] = (runs[-1][0], word.end())
-        elif own:
-            runs.append(word.span())
-        follows = own
-    return runs
+        return shown
 
 
 def marked_tokens(tokens: Iterable[Any], others: frozenset[Any], style: str, colour: bool) -> Text:
     """Tokens: first the shared ones, then those that only this record has."""
-    shared, own = ([shown_name(token) for token in sorted(part, key=str)] for part in _split(tokens, others))
-    shown = Text(" ".join(shared))
+    shared, own = (" ".join(shown_name(token) for token in sorted(part, key=str)) for part in _split(tokens, others))
+    shown = cut(Text(shared), LONGEST - min(len(own), LONGEST // 2))
     if own:
-        shown.append(" " if shared else "").append(" ".join(own) if colour else f"[{' '.join(own)}]", style if colour else None)
-    return cut(shown, LONGEST)
+        mark = cut(Text(own), LONGEST // 2).plain
+        shown.append(" " if shared else "").append(mark if colour else f"[{mark}]", style if colour else None)
+    return shown
 
 
 def _split(tokens: Iterable[Any], others: frozenset[Any]) -> tuple[list[Any], list[Any]]:
@@ -126,8 +113,17 @@ def _split(tokens: Iterable[Any], others: frozenset[Any]) -> tuple[list[Any], li
     return [t for t in tokens if t in others], [t for t in tokens if t not in others]
 
 
-def words_of(text: str) -> frozenset[str]:
-    return frozenset(word.lower() for word in WORD.findall(text))
+def same(newer: Side, older: Side) -> str | None:
+    """In what two records are the same, so that one of them is enough; None if they differ.
+
+    >>> same(Side(2, 20, "Win a phone!"), Side(1, 10, "win a PHONE"))
+    'same words'
+    """
+    if not newer.words:
+        return "same tokens" if newer.tokens == older.tokens else None
+    if newer.text == older.text:
+        return "same text"
+    return "same words" if words_of(newer.text) == words_of(older.text) else None
 
 
 def both_sides(newer: Side, older: Side, colour: bool) -> tuple[Text, Text]:
@@ -159,18 +155,23 @@ class Pairs:
 
     def _heading(self, pair: ShownPair) -> Text:
         stays = f", {pair.stays} stays" if pair.stays > 1 else ""
+        what = same(pair.newer, pair.older)
+        shared = f"{pair.overlap} shared" if what is None else f"{pair.overlap} shared, {what}"
         where = "" if self._k is None else f"in the top {self._k} "
         return Text.assemble(
             (f"{self._measure} {shown_similarity(pair.similarity, self._measure)}", "bold"),
-            (f"  {pair.overlap} shared, {where}from {shown_span(pair.enter, pair.leave)}{stays}", "dim"),
+            (f"  {shared}, {where}from {shown_span(pair.enter, pair.leave)}{stays}", "dim"),
         )
 
 
-def side_by_side(newer: Side, older: Side, console: Console) -> Table:
-    """Two records, each on half of the width."""
+def side_by_side(newer: Side, older: Side, console: Console) -> Group:
+    """Two records, each on half of the width; what is the same in both is there once, below them."""
     table = Table.grid(padding=(0, 2, 0, 0), expand=True)
     for _ in range(2):
         table.add_column(ratio=1, overflow="fold")
     table.add_row(*(Text(f"{shown_name(side.id)}  {shown_time(side.time)}", "dim") for side in (newer, older)))
-    table.add_row(*both_sides(newer, older, has_colour(console)))
-    return table
+    texts = both_sides(newer, older, has_colour(console))
+    if same(newer, older):
+        return Group(table, texts[0])
+    table.add_row(*texts)
+    return Group(table)

@@ -288,8 +288,7 @@ def stop_on_failure(handle: Callable[[], StreamHandle], spark: SparkSession) -> 
 
 
 def _show_changes(handle: StreamHandle, view: View) -> None:
-    for change in handle.changes():
-        view.changed(change, handle)
+    view.changed(handle.changes(), handle)
 
 
 @contextmanager

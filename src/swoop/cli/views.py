@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import time
+from collections.abc import Callable, Sequence
 from types import TracebackType
 from typing import TYPE_CHECKING, Any, Self
 
@@ -19,30 +20,38 @@ from swoop.cli.console import (
     shown_name,
     shown_second,
     shown_similarity,
+    shown_since,
     shown_time,
     shown_wait,
 )
-from swoop.cli.render import Line, Side, both_sides, cut
+from swoop.cli.render import Line, Side, both_sides, cut, same
 
 if TYPE_CHECKING:
     from swoop.results import Change, Pair
     from swoop.spark import StreamHandle
 
 LONGEST = 60  # characters of a text in a line
+COPIES = ("newer_copies", "newer_first_seen", "newer_last_seen", "older_copies", "older_first_seen", "older_last_seen")
+
+Draw = Callable[[Any, Console, float], Group]
+"""Draws the results of a handle, as large as the console, with a rate of rows per second."""
 
 
 def find_view(as_json: bool, measure: str) -> View:
     """The view to use: JSON if asked for, a table on a terminal, lines elsewhere."""
     if as_json:
-        return JsonView(measure)
-    return TableView(measure) if results().is_terminal else LinesView(measure)
+        return JsonView()
+
+    def draw(handle: StreamHandle, console: Console, rate: float) -> Group:
+        return picture(handle, console, rate, measure)
+
+    return TableView(draw) if results().is_terminal else PairLinesView(draw, measure)
 
 
 class View:
-    """What all views have in common."""
+    """What all views have in common; ``handle`` is that of the stream, of pairs or of families."""
 
-    def __init__(self, measure: str) -> None:
-        self._measure = measure
+    what = "to the top-k"
 
     def __enter__(self) -> Self:
         return self
@@ -50,61 +59,75 @@ class View:
     def __exit__(self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None) -> None:
         pass
 
-    def changed(self, change: Change, handle: StreamHandle) -> None:
-        """Called for each change of the top-k."""
+    def changed(self, changes: Sequence[Any], handle: Any) -> None:
+        """Called with what has changed."""
 
-    def moved(self, handle: StreamHandle, rate: float) -> None:
+    def moved(self, handle: Any, rate: float) -> None:
         """Called from time to time."""
 
-    def ended(self, handle: StreamHandle, rate: float) -> None:
+    def ended(self, handle: Any, rate: float) -> None:
         """Called once, at the end."""
 
 
 class JsonView(View):
     """One JSON object per change."""
 
-    def changed(self, change: Change, handle: StreamHandle) -> None:
-        pair = change.pair
-        newer, older = handle.texts(pair)
-        print_json(
-            {
-                "time": change.time,
-                "kind": change.kind,
-                "similarity": pair.similarity,
-                "overlap": pair.overlap,
-                "newer": pair.newer,
-                "older": pair.older,
-                "start": pair.start,
-                "end": pair.end,
-                "newer_text": newer,
-                "older_text": older,
-            }
-        )
+    def changed(self, changes: Sequence[Change], handle: StreamHandle) -> None:
+        for change in changes:
+            pair = change.pair
+            newer, older = handle.texts(pair)
+            copies = {name: getattr(pair, name) for name in COPIES if pair.newer_copies is not None}
+            print_json(
+                {
+                    "time": change.time,
+                    "kind": change.kind,
+                    "similarity": pair.similarity,
+                    "overlap": pair.overlap,
+                    "newer": pair.newer,
+                    "older": pair.older,
+                    "start": pair.start,
+                    "end": pair.end,
+                    "newer_text": newer,
+                    "older_text": older,
+                    **copies,
+                }
+            )
 
 
 class LinesView(View):
-    """One line per change, and the top-k at the end."""
+    """Lines, and what is there at the end."""
 
-    def changed(self, change: Change, handle: StreamHandle) -> None:
-        pair = change.pair
-        what = f"{shown_time(change.time)}  {change.kind:9}  {shown_similarity(pair.similarity, self._measure)}"
-        line = f"{what}  {shown_name(pair.newer)} ~ {shown_name(pair.older)}"
-        texts = [text for text in handle.texts(pair) if text is not None] if change.kind == "enter" else []
-        if len(texts) == 2:
-            line += ": " + " ~ ".join(map(_short, texts))
-        results().print(line, soft_wrap=True)
+    def __init__(self, draw: Draw) -> None:
+        self._draw = draw
 
-    def ended(self, handle: StreamHandle, rate: float) -> None:
+    def ended(self, handle: Any, rate: float) -> None:
         console = results()
         console.print()
-        console.print(picture(handle, console, rate, self._measure))
+        console.print(self._draw(handle, console, rate))
+
+
+class PairLinesView(LinesView):
+    """One line per change, and the top-k at the end."""
+
+    def __init__(self, draw: Draw, measure: str) -> None:
+        super().__init__(draw)
+        self._measure = measure
+
+    def changed(self, changes: Sequence[Change], handle: StreamHandle) -> None:
+        for change in changes:
+            pair = change.pair
+            what = f"{shown_time(change.time)}  {change.kind:9}  {shown_similarity(pair.similarity, self._measure)}"
+            line = f"{what}  {shown_name(pair.newer)} ~ {shown_name(pair.older)}"
+            if change.kind == "enter":
+                line += _in_a_line(*sides(pair, handle))
+            results().print(line, soft_wrap=True)
 
 
 class TableView(View):
-    """The top-k as a table, redrawn when something has changed."""
+    """A table, redrawn when something has changed."""
 
-    def __init__(self, measure: str) -> None:
-        super().__init__(measure)
+    def __init__(self, draw: Draw) -> None:
+        self._draw = draw
         self._console = results()
         self._live = Live(console=self._console, auto_refresh=False)
         self._drawn: Any = None
@@ -117,15 +140,15 @@ class TableView(View):
     def __exit__(self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None) -> None:
         self._live.__exit__(kind, error, trace)
 
-    def moved(self, handle: StreamHandle, rate: float) -> None:
+    def moved(self, handle: Any, rate: float) -> None:
         now = time.monotonic()
         state = (handle.stats, self._console.size)
         if state != self._drawn and now >= self._next:
             self._drawn, self._next = state, now + 0.1
-            self._live.update(picture(handle, self._console, rate, self._measure), refresh=True)
+            self._live.update(self._draw(handle, self._console, rate), refresh=True)
 
-    def ended(self, handle: StreamHandle, rate: float) -> None:
-        self._live.update(picture(handle, self._console, rate, self._measure), refresh=True)
+    def ended(self, handle: Any, rate: float) -> None:
+        self._live.update(self._draw(handle, self._console, rate), refresh=True)
 
 
 def picture(handle: StreamHandle, console: Console, rate: float, measure: str) -> Group:
@@ -139,18 +162,37 @@ def picture(handle: StreamHandle, console: Console, rate: float, measure: str) -
     table.add_column("id", justify="right", no_wrap=live, overflow="ellipsis", max_width=longest, style="dim")
     heading = f"most similar at {shown_second(now)}" if topk else "no pairs yet"
     table.add_column(heading, ratio=1, no_wrap=live, overflow="ellipsis" if live else "fold")
+    copies = any(pair.newer_copies is not None for pair in topk)
+    if copies:
+        table.add_column("copies", justify="right", no_wrap=True, style="dim")
     table.add_column("ends in", justify="right", no_wrap=True)
     for pair in topk[:room]:
         both = sides(pair, handle)
         newer, older = both_sides(*both, has_colour(console))
+        what = same(*both) if both[0].text else None
         left = "" if pair.end is None else shown_wait(now, pair.end)
         # where nothing is redrawn, there is room for whole texts
         lines = (Line(newer, older), Line(older, newer)) if live else (newer, older)
-        table.add_row(shown_similarity(pair.similarity, measure), shown_name(pair.newer), lines[0], left)
-        table.add_row("", shown_name(pair.older), lines[1], "")
+        counts = [[_copies(*of, now)] if copies else [] for of in copies_of(pair)]
+        table.add_row(shown_similarity(pair.similarity, measure), shown_name(pair.newer), lines[0], *counts[0], left)
+        table.add_row("", shown_name(pair.older), lines[1] if what is None else Text(what, "dim"), *counts[1], "")
     more = [Text(f"... and {len(topk) - room} more", "dim")] if len(topk) > room else []
-    metrics = f"{stats.rows:,} rows ({rate:,.0f}/s), {stats.window_size:,} in the window, {stats.held:,} waiting"
-    return Group(table, *more, Text(f"{metrics}, {stats.late:,} late, {stats.rejected:,} rejected", "dim"))
+    return Group(table, *more, metrics(stats, rate))
+
+
+def metrics(stats: Any, rate: float) -> Text:
+    """A line about the stream."""
+    line = f"{stats.rows:,} rows ({rate:,.0f}/s), {stats.window_size:,} in the window, {stats.held:,} waiting"
+    return Text(f"{line}, {stats.late:,} late, {stats.rejected:,} rejected", "dim")
+
+
+def copies_of(pair: Pair) -> tuple[tuple[int | None, Any], tuple[int | None, Any]]:
+    """How many copies of the newer and of the older record are in the window, and since when there are any."""
+    return (pair.newer_copies, pair.newer_first_seen), (pair.older_copies, pair.older_first_seen)
+
+
+def _copies(count: int | None, first_seen: Any, now: Any) -> str:
+    return f"{count:,} since {shown_since(first_seen, now)}" if count is not None and count > 1 else ""
 
 
 def sides(pair: Pair, handle: StreamHandle) -> tuple[Side, Side]:
@@ -159,5 +201,18 @@ def sides(pair: Pair, handle: StreamHandle) -> tuple[Side, Side]:
     return Side(pair.newer, pair.start, newer or ""), Side(pair.older, None, older or "")
 
 
-def _short(text: str) -> str:
+def _in_a_line(newer: Side, older: Side) -> str:
+    """Both texts behind a change, as far as they are there; an equal one once."""
+    if not newer.text or not older.text:
+        return ""
+    what = same(newer, older)
+    if what is not None:
+        return f": {what}, {short(newer.text)}"
+    texts = both_sides(newer, older, colour=False)
+    lines = (Line(texts[0], texts[1]).shown(LONGEST), Line(texts[1], texts[0]).shown(LONGEST))
+    return ": " + " ~ ".join(line.plain for line in lines)
+
+
+def short(text: str) -> str:
+    """The beginning of a text, in a line."""
     return cut(Text(printable(text)), LONGEST).plain

@@ -1,0 +1,99 @@
+"""Views of the families of a live stream: a table that is redrawn, lines, or JSON."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import TYPE_CHECKING, Any, Protocol
+
+from rich.console import Console, Group
+from rich.text import Text
+
+from swoop.cli.console import print_json, results, shown_name, shown_second, shown_time
+from swoop.cli.family_render import FamilyTable, ShownFamily
+from swoop.cli.render import Side
+from swoop.cli.views import LinesView, TableView, View, metrics, short
+from swoop.marking import contents
+
+if TYPE_CHECKING:
+    from swoop.results import Family, FamilyChange, FamilyList
+
+SHOWN = 10  # families
+LOOKED = 100  # members of a family whose texts are compared
+
+
+class HasFamilies(Protocol):
+    """The handle of a stream of families."""
+
+    def families(self, n: int | None = None, order: Any = "size") -> FamilyList: ...
+
+    def examples(self, family: Any, n: int = 3) -> list[tuple[Any, Any, str | None]]: ...
+
+    @property
+    def stats(self) -> Any: ...
+
+
+def find_family_view(as_json: bool) -> View:
+    """The view to use: JSON if asked for, a table on a terminal, lines elsewhere."""
+    if as_json:
+        return FamilyJsonView()
+    return TableView(family_picture) if results().is_terminal else FamilyLinesView(family_picture)
+
+
+class FamilyJsonView(View):
+    """One JSON object per change, with the family as it is after the last batch, if it is there."""
+
+    def changed(self, changes: Sequence[FamilyChange], handle: HasFamilies) -> None:
+        there = {family.id: family for family in handle.families()} if changes else {}
+        for change in changes:
+            family = there.get(change.family)
+            facts = {
+                name: getattr(family, name, None) for name in ("size", "total", "first_seen", "last_seen", "representative")
+            }
+            text = None if family is None else newest_text(family, handle)
+            told = {"time": change.time, "kind": change.kind, "family": change.family, "into": change.into}
+            print_json({**told, **facts, "text": text})
+
+
+class FamilyLinesView(LinesView):
+    """A line when a family is born, has grown, becomes part of another one, or ends; and what is there at the end."""
+
+    def changed(self, changes: Sequence[FamilyChange], handle: HasFamilies) -> None:
+        there = {family.id: family for family in handle.families()} if changes else {}
+        last = {change.family: place for place, change in enumerate(changes) if change.kind in ("born", "grew")}
+        for place, change in enumerate(changes):
+            if last.get(change.family, place) != place and change.kind == "grew":
+                continue  # one line per family and look is enough
+            line = f"{shown_time(change.time)}  {change.kind:9}  {shown_name(change.family)}"
+            family = there.get(change.family)
+            if change.into is not None:
+                line += f" into {shown_name(change.into)}"
+            elif family is not None and change.kind != "ended":
+                line += f", {family.size:,} records"
+                text = newest_text(family, handle)
+                line += "" if text is None else f": {short(text)}"
+            results().print(line, soft_wrap=True)
+
+
+def newest_text(family: Family, handle: HasFamilies) -> str | None:
+    """A text of a family; None if there is none."""
+    return next((text for _, _, text in handle.examples(family, 1)), None)
+
+
+def family_picture(handle: HasFamilies, console: Console, rate: float) -> Group:
+    """The largest families and metrics, as large as the terminal."""
+    stats, live = handle.stats, console.is_terminal
+    families = handle.families()
+    shown = [shown_family(family, handle) for family in families[:SHOWN]]
+    many = f"{len(families):,} {'family' if len(families) == 1 else 'families'}"
+    heading = f"{many} at {shown_second(stats.watermark)}, the largest first" if shown else "no families yet"
+    more = [Text(f"... and {len(families) - SHOWN:,} more", "dim")] if len(families) > SHOWN else []
+    table = FamilyTable(shown, max(console.size.height - 5, 2) if live else None)
+    return Group(Text(heading, "dim"), *([] if live else [""]), table, *more, metrics(stats, rate))
+
+
+def shown_family(family: Family, handle: HasFamilies) -> ShownFamily:
+    """A family with what is in it."""
+    examples = handle.examples(family, LOOKED)
+    found = [(Side(c.id, c.time, c.text), c.count) for c in contents(examples) if c.text is not None]
+    times = family.first_seen, family.last_seen
+    return ShownFamily(family.id, family.size, *times, found, len(examples), handle.stats.watermark)

@@ -1,0 +1,131 @@
+"""What differs between two texts, and an excerpt of a long one in which that is visible: for everybody who shows texts.
+
+Texts are compared by their words, whatever the tokens are by which they are similar.
+"""
+
+from __future__ import annotations
+
+import re
+import unicodedata
+from collections.abc import Iterable
+from dataclasses import dataclass, replace
+from functools import cache
+from typing import Any, NamedTuple
+
+CONTEXT = 40  # characters around a difference that are shown of a long text
+BEGINNING = 80  # of a long text, by which people recognise it
+
+
+class Part(NamedTuple):
+    """A part of a text, and whether it is of words that the other text does not have."""
+
+    text: str
+    differs: bool
+
+
+@cache
+def _word() -> re.Pattern[str]:
+    """An address of the web, or a run of letters, marks, digits and ``_``."""
+    marks = "".join(chr(code) for code in range(0x300, 0x20000) if unicodedata.category(chr(code))[0] == "M")
+    return re.compile(rf"(?:https?://|www\.)\S+|[\w{marks}]+", re.IGNORECASE)
+
+
+def words_of(text: str) -> frozenset[str]:
+    """The different words of a text, in lower case."""
+    return frozenset(word.lower() for word in _word().findall(text))
+
+
+def marked(text: str, others: frozenset[str], longest: int) -> list[Part]:
+    """A text in parts: what the other one does not have, and what stands between.
+
+    Of a text of more than ``longest`` characters, about so many are shown: its beginning, and what is around differences.
+
+    >>> marked("Big fire in Perth", frozenset(["big", "fire"]), 99)
+    [Part(text='Big fire ', differs=False), Part(text='in Perth', differs=True)]
+    >>> "".join(part.text for part in marked("so " * 99 + "odd" + " so" * 99, frozenset(["so"]), 40))
+    'so so so so so so so … so so so odd so so …'
+    """
+    runs = _runs(text, others)
+    found: list[Part] = []
+    done = 0
+    for begin, end in [(0, len(text))] if len(text) <= longest else _visible(text, runs, longest):
+        if begin > done:
+            found.append(Part(" … ", False))
+        at = begin
+        for first, last in runs:
+            first, last = max(first, begin), min(last, end)
+            if first < last:
+                found += [Part(text[at:first], False), Part(text[first:last], True)]
+                at = last
+        found.append(Part(text[at:end], False))
+        done = end
+    found.append(Part(" …" if done < len(text) else "", False))
+    return [part for part in found if part.text]
+
+
+def _runs(text: str, others: frozenset[str]) -> list[tuple[int, int]]:
+    """Where words are that are not among the others; neighbours are one run."""
+    runs: list[tuple[int, int]] = []
+    follows = False
+    for word in _word().finditer(text):
+        own = word[0].lower() not in others
+        if own and follows:
+            runs[-1] = (runs[-1][0], word.end())
+        elif own:
+            runs.append(word.span())
+        follows = own
+    return runs
+
+
+def _visible(text: str, runs: list[tuple[int, int]], longest: int) -> list[tuple[int, int]]:
+    """The spans of a long text that are shown."""
+    start = min(BEGINNING, longest // 2)
+    spans, left = [(0, start)], longest - start
+    for first, last in runs:
+        begin, end = max(first - min(CONTEXT, left // 2), 0), min(last + CONTEXT, len(text))
+        before = spans[-1]
+        if begin <= before[1] + CONTEXT // 2:  # leaving out so little would be longer than showing it
+            spans[-1] = (before[0], max(before[1], min(end, before[1] + left)))
+            left -= spans[-1][1] - before[1]
+        else:
+            spans.append((begin, min(end, begin + left)))
+            left -= spans[-1][1] - begin
+        if left <= CONTEXT // 2:
+            break
+    else:
+        spans[-1] = (spans[-1][0], min(spans[-1][1] + left, len(text)))
+    return [_whole_words(text, begin, end) for begin, end in spans]
+
+
+def _whole_words(text: str, begin: int, end: int) -> tuple[int, int]:
+    """A span that begins and ends between words, if there is such a place near by."""
+    if begin:
+        space = text.find(" ", begin, begin + CONTEXT // 2)
+        begin = space + 1 if space >= 0 else begin
+    if end < len(text):
+        space = text.rfind(" ", max(end - CONTEXT // 2, begin + 1), end + 1)
+        end = space if space >= 0 else end
+    return begin, end
+
+
+@dataclass(frozen=True)
+class Content:
+    """A text that records have, how many have it, and the first of them in the order that was given."""
+
+    id: Any
+    time: Any
+    text: str | None
+    count: int = 1
+
+
+def contents(examples: Iterable[tuple[Any, Any, str | None]]) -> list[Content]:
+    """The different texts of records, which are given as id, time and text; the most frequent first.
+
+    >>> [(content.text, content.count) for content in contents([(1, 10, "ab"), (2, 11, "ac"), (3, 12, "ac")])]
+    [('ac', 2), ('ab', 1)]
+    """
+    found: dict[str | None, Content] = {}
+    for name, time, text in examples:
+        known = found.get(text)
+        found[text] = Content(name, time, text) if known is None else replace(known, count=known.count + 1)
+    return sorted(found.values(), key=lambda content: -content.count)

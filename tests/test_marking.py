@@ -1,0 +1,46 @@
+"""What differs between texts is marked and visible, however long they are, and nothing else is changed."""
+
+from __future__ import annotations
+
+from hypothesis import given
+from hypothesis import strategies as st
+
+from swoop.marking import contents, marked, words_of
+
+texts = st.text(st.sampled_from("ab c,é\u0939\u093f"), max_size=300)
+
+
+@given(texts, texts)
+def test_a_short_text_is_shown_as_it_is(text: str, other: str) -> None:
+    parts = marked(text, words_of(other), 300)
+    assert "".join(part.text for part in parts) == text
+    own = {word for part in parts if part.differs for word in words_of(part.text)}
+    assert own == words_of(text) - words_of(other)
+
+
+@given(st.integers(0, 400), st.integers(0, 400), st.sampled_from([60, 280, 500]))
+def test_a_difference_is_visible(before: int, after: int, longest: int) -> None:
+    text = "the same " * before + "odd" + " the same" * after
+    parts = marked(text, frozenset(["the", "same"]), longest)
+    shown = "".join(part.text for part in parts)
+    assert [part.text for part in parts if part.differs] == ["odd"]
+    assert len(shown) <= longest + 10
+    assert shown.startswith(text[:5])
+    for piece in shown.split("…"):
+        assert piece.strip() in text
+
+
+def test_many_differences_and_words_without_end() -> None:
+    assert len("".join(part.text for part in marked("one two " * 1000, frozenset(["one"]), 280))) < 300
+    assert len("".join(part.text for part in marked("x" * 9000, frozenset(), 280))) < 300
+    assert marked("", frozenset(), 280) == []
+    assert words_of("See HTTPS://A.b/C?d, \u0939\u093f\u0928\u094d\u0926\u0940") == {
+        "see",
+        "https://a.b/c?d,",
+        "\u0939\u093f\u0928\u094d\u0926\u0940",
+    }
+
+
+def test_contents_are_counted() -> None:
+    found = contents([(1, 10, None), (2, 11, "b"), (3, 12, "a"), (4, 13, "a")])
+    assert [(content.id, content.text, content.count) for content in found] == [(3, "a", 2), (1, None, 1), (2, "b", 1)]
