@@ -5,7 +5,7 @@ from __future__ import annotations
 import os
 from collections.abc import Iterable
 from dataclasses import dataclass
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from swoop.cli.console import name_of
 from swoop.cli.guard import WrongUsage
@@ -13,6 +13,11 @@ from swoop.cli.output import check_out
 from swoop.cli.render import ShownPair, Side
 from swoop.reasons import Reasons
 from swoop.spec import JoinSpec
+
+if TYPE_CHECKING:
+    import pyarrow as pa
+
+    from swoop.reading.sets import Reading
 
 MOST_SHOWN = 1000
 EQUAL = {"jaccard": 1.0, "cosine": 1.0, "dice": 1.0, "hamming": 0.0}  # the similarity of equal sets
@@ -88,6 +93,32 @@ class History:
     stays: int
     rejected: Reasons
     seconds: float
+
+
+@dataclass(frozen=True)
+class FoundFamilies:
+    """The largest families, with the ids of their sets by name, and the records of these by name."""
+
+    history: History
+    largest: list[dict[str, Any]]
+    members: dict[str, list[Any]]
+    records: dict[str, list[Side]]
+
+
+LARGEST_FIRST = (("total", "descending"), ("first_seen", "ascending"), ("id", "ascending"))
+
+
+def check_one_stream(reading: Reading) -> None:
+    if reading.stream is not None:
+        raise WrongUsage("families are of one stream; leave out --stream")
+
+
+def members_of(rows: pa.Table) -> dict[str, list[Any]]:
+    """The ids of the sets of each family, by its name."""
+    found: dict[str, list[Any]] = {}
+    for row in rows.to_pylist():
+        found.setdefault(name_of(row["family"]), []).append(row["id"])
+    return found
 
 
 def shown_pair(records: dict[str, list[Side]], pair: dict[str, Any]) -> ShownPair:

@@ -6,13 +6,23 @@ import os
 import time
 from collections.abc import Iterable
 from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import pyarrow as pa
 import pyarrow.compute as pc
 
 from swoop.cli.console import name_of
-from swoop.cli.history import EQUAL, History, JoinOptions, RunOptions, shown_pair
+from swoop.cli.history import (
+    EQUAL,
+    LARGEST_FIRST,
+    FoundFamilies,
+    History,
+    JoinOptions,
+    RunOptions,
+    check_one_stream,
+    members_of,
+    shown_pair,
+)
 from swoop.cli.output import ORDER, write_rejected, write_table
 from swoop.cli.progress import Steps
 from swoop.cli.render import ShownPair, Side
@@ -21,6 +31,9 @@ from swoop.reading.files import COMPRESSED, Files
 from swoop.reading.sets import Reading, ReadingOptions, decide
 from swoop.reading.tables import count_readable, read_batches, read_sample, readable, schema_for
 from swoop.times import WindowSpec, find_window
+
+if TYPE_CHECKING:
+    from swoop.reading.arrow import Sets
 
 GROWTH = {"parquet": 6, "csv": 2, "json": 2}  # memory that a byte of a file takes, about
 COMPRESSION = 5
@@ -54,9 +67,8 @@ def describe(files: Files, options: ReadingOptions, window: WindowSpec | None) -
     return reading, sample.schema
 
 
-def find_history(files: Files, options: ReadingOptions, join: JoinOptions, run: RunOptions, steps: Steps) -> History:
-    """The history of the top-k: its best pairs, with all stays written to ``out``."""
-    began = time.monotonic()
+def _read(files: Files, options: ReadingOptions, join: JoinOptions, steps: Steps) -> tuple[Sets, Reading]:
+    """The sets of a history, and how they were read."""
     steps.step("reading the input")
     reading, schema = describe(files, options, find_window(join.window))
     count = [0]
@@ -67,7 +79,13 @@ def find_history(files: Files, options: ReadingOptions, join: JoinOptions, run: 
     from swoop.reading.arrow import read_sets  # with the engine below it, which takes its time
 
     steps.step("reading the input", lambda: (count[0], 0), "rows")
-    sets = read_sets(files, reading, schema, done)
+    return read_sets(files, reading, schema, done), reading
+
+
+def find_history(files: Files, options: ReadingOptions, join: JoinOptions, run: RunOptions, steps: Steps) -> History:
+    """The history of the top-k: its best pairs, with all stays written to ``out``."""
+    began = time.monotonic()
+    sets, reading = _read(files, options, join, steps)
     steps.step("finding similar pairs")
     import swoop
 
@@ -90,6 +108,30 @@ def find_history(files: Files, options: ReadingOptions, join: JoinOptions, run: 
     shown = stays if run.equal else stays.filter(pc.less(stays.column("similarity"), EQUAL[join.similarity]))
     pairs = best(shown, sets.table, reading, run.show) if run.show else []
     return History(pairs, sets.rows, stays.num_rows, sets.rejected, time.monotonic() - began)
+
+
+def find_families(
+    files: Files, options: ReadingOptions, join: JoinOptions, least: float, run: RunOptions, steps: Steps
+) -> FoundFamilies:
+    """The families of a history: the largest, with all written to ``out``."""
+    began = time.monotonic()
+    sets, reading = _read(files, options, join, steps)
+    check_one_stream(reading)
+    steps.step("finding families")
+    import swoop
+
+    found = swoop.families_history(sets.table, least, join.window, join.similarity, tokens=reading.tokens)
+    table = found.to_arrow().drop_columns(["size"])
+    if run.out is not None:
+        steps.step(f"writing {run.out}")
+        write_table(table, run.out)
+    if run.rejected is not None:
+        write_rejected(sets.rejected_rows, run.rejected)
+    largest, members = table.sort_by(list(LARGEST_FIRST)).slice(0, run.show), found.rows()
+    members = members.filter(pc.is_in(members.column("family"), largest.column("id").combine_chunks()))
+    named = sets.table.filter(pc.is_in(sets.table.column("id"), members.column("id").combine_chunks()))
+    history = History([], sets.rows, table.num_rows, sets.rejected, time.monotonic() - began)
+    return FoundFamilies(history, largest.to_pylist(), members_of(members), records_of(named, reading))
 
 
 def best(stays: pa.Table, sets: pa.Table, reading: Reading, most: int) -> list[ShownPair]:

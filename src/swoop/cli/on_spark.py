@@ -4,10 +4,24 @@ from __future__ import annotations
 
 import time
 import warnings
+from collections.abc import Iterator
+from contextlib import contextmanager
+from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING
 
 from swoop.cli.console import name_of
-from swoop.cli.history import EQUAL, History, JoinOptions, RunOptions, shown_pair
+from swoop.cli.history import (
+    EQUAL,
+    LARGEST_FIRST,
+    FoundFamilies,
+    History,
+    JoinOptions,
+    RunOptions,
+    check_one_stream,
+    members_of,
+    shown_pair,
+)
+from swoop.cli.in_process import records_of as arrow_records
 from swoop.cli.output import ORDER, write_file
 from swoop.cli.progress import Steps, tasks_of
 from swoop.cli.render import ShownPair, Side
@@ -21,6 +35,9 @@ from swoop.times import WindowSpec, find_window
 
 if TYPE_CHECKING:
     from pyspark.sql import DataFrame, SparkSession
+
+ORDERS = (ORDER, ("first_seen", "id"), ("reason", "row"))
+"""Of stays, families, and rejected rows, where they are written to one file."""
 
 
 def describe(
@@ -38,50 +55,119 @@ def describe(
     return rows, reading
 
 
-def find_history(files: Files, options: ReadingOptions, join: JoinOptions, run: RunOptions, steps: Steps) -> History:
-    """The history of the top-k: its best pairs, with all stays written to ``out``."""
-    began = time.monotonic()
+@dataclass(frozen=True)
+class _Input:
+    """The rows, the lines that they are, and the sets that lines are grouped to; or the lines once more."""
+
+    spark: SparkSession
+    rows: DataFrame
+    lines: DataFrame
+    sets: DataFrame
+    reading: Reading
+
+    @property
+    def rejected(self) -> DataFrame:
+        """Rows that were rejected before, or when they became sets, and how many they were."""
+        from pyspark.sql import functions as F  # noqa: N812
+
+        from swoop.spark import rejected
+
+        found = rejected(self.sets, tokens=self.reading.tokens, stream=self.reading.stream, reason="reason")
+        if self.lines is self.sets:
+            return found.select("reason", "row", F.lit(1).alias("rows"))
+        bad = self.lines.filter(F.col("reason").isNotNull())
+        row = F.to_json(F.struct(*(name for name in bad.columns if name != "reason")))
+        return found.select("reason", "row", F.col("items").alias("rows")).union(bad.select("reason", row, F.lit(1)))
+
+
+@contextmanager
+def _opened(files: Files, options: ReadingOptions, join: JoinOptions, run: RunOptions, steps: Steps) -> Iterator[_Input]:
+    """The sets of a history. Unusable rows are not warned of: they are counted, and written if asked for."""
     steps.step("starting Spark")
-    with spark_session(run.master, run.memory) as spark:
-        from swoop.spark import topk_history
+    with spark_session(run.master, run.memory) as spark, warnings.catch_warnings():
         from swoop.spark.reading import group, prepare
 
+        warnings.simplefilter("ignore", UnusableRows)
         steps.step("reading the input", tasks_of(spark))
         rows, reading = describe(spark, files, options, find_window(join.window))
         lines = prepare(rows, reading)
         sets = lines if reading.columns.group_by is None else group(lines, reading).persist()
-        steps.step("finding similar pairs", tasks_of(spark))
-        with warnings.catch_warnings():
-            warnings.simplefilter("ignore", UnusableRows)  # they are counted below
-            stays = topk_history(
-                sets,
-                join.k,
-                join.window,
-                join.similarity,
-                tokens=reading.tokens,
-                min_similarity=join.min_similarity,
-                copies=join.copies,
-                stream=reading.stream,
-                reason="reason",
-            ).persist()
-            try:
-                shown = stays if run.equal else stays.filter(stays["similarity"] < EQUAL[join.similarity])
-                history = History(
-                    pairs=best(shown, sets, reading, run.show) if run.show else [],
-                    rows=rows.count(),
-                    stays=stays.count(),
-                    rejected=_count_rejected(sets, lines, reading),
-                    seconds=0.0,
-                )
-                if run.out is not None:
-                    steps.step(f"writing {run.out}", tasks_of(spark))
-                    _write(stays, run.out)
-                if run.rejected is not None:
-                    _write(_rejected(sets, lines, reading).drop("rows"), run.rejected)
-            finally:
-                stays.unpersist()
+        yield _Input(spark, rows, lines, sets, reading)
         steps.step("stopping Spark")
-    return History(history.pairs, history.rows, history.stays, history.rejected, time.monotonic() - began)
+
+
+def find_history(files: Files, options: ReadingOptions, join: JoinOptions, run: RunOptions, steps: Steps) -> History:
+    """The history of the top-k: its best pairs, with all stays written to ``out``."""
+    began = time.monotonic()
+    with _opened(files, options, join, run, steps) as given:
+        from swoop.spark import topk_history
+
+        steps.step("finding similar pairs", tasks_of(given.spark))
+        stays = topk_history(
+            given.sets,
+            join.k,
+            join.window,
+            join.similarity,
+            tokens=given.reading.tokens,
+            min_similarity=join.min_similarity,
+            copies=join.copies,
+            stream=given.reading.stream,
+            reason="reason",
+        ).persist()
+        try:
+            shown = stays if run.equal else stays.filter(stays["similarity"] < EQUAL[join.similarity])
+            pairs = best(shown, given.sets, given.reading, run.show) if run.show else []
+            history = _history(given, pairs, stays.count())
+            _write_all(given, stays, run, steps)
+        finally:
+            stays.unpersist()
+    return replace(history, seconds=time.monotonic() - began)
+
+
+def find_families(
+    files: Files, options: ReadingOptions, join: JoinOptions, least: float, run: RunOptions, steps: Steps
+) -> FoundFamilies:
+    """The families of a history: the largest, with all written to ``out``."""
+    from pyspark.sql import functions as F  # noqa: N812
+
+    began = time.monotonic()
+    with _opened(files, options, join, run, steps) as given:
+        from swoop.spark.families import find_links
+
+        check_one_stream(given.reading)
+        steps.step("finding families", tasks_of(given.spark))
+        links = find_links(
+            given.sets, least, join.window, join.similarity, tokens=given.reading.tokens, reason="reason"
+        ).persist()
+        try:
+            families = links.families().drop("size")
+            order = (F.desc(name) if way == "descending" else F.asc(name) for name, way in LARGEST_FIRST)
+            largest = families.orderBy(*order).limit(run.show).toArrow().to_pylist()
+            members = links.members().filter(F.col("family").isin([family["id"] for family in largest]))
+            members = members.select("id", "family", "time").orderBy("time", "id")
+            named = given.sets.join(members.select(F.col("id").alias("_id")).distinct(), F.col("id") == F.col("_id"), "semi")
+            found = FoundFamilies(
+                _history(given, [], families.count()),
+                largest,
+                members_of(members.toArrow()) if largest else {},
+                arrow_records(named.drop("reason").toArrow(), given.reading) if largest else {},
+            )
+            _write_all(given, families, run, steps)
+        finally:
+            links.unpersist()
+    return replace(found, history=replace(found.history, seconds=time.monotonic() - began))
+
+
+def _history(given: _Input, pairs: list[ShownPair], results: int) -> History:
+    return History(pairs, given.rows.count(), results, _count_rejected(given.rejected), 0.0)
+
+
+def _write_all(given: _Input, results: DataFrame, run: RunOptions, steps: Steps) -> None:
+    if run.out is not None:
+        steps.step(f"writing {run.out}", tasks_of(given.spark))
+        _write(results, run.out)
+    if run.rejected is not None:
+        _write(given.rejected.drop("rows"), run.rejected)
 
 
 def _write(table: DataFrame, out: str) -> None:
@@ -91,8 +177,9 @@ def _write(table: DataFrame, out: str) -> None:
     if out.endswith("/"):
         table.write.parquet(out)
         return
-    order = [F.desc(name) if name == "similarity" else F.asc_nulls_last(name) for name in ORDER]
-    write_file(table.orderBy(*(order if "enter" in table.columns else ("reason", "row"))).toArrow(), out)
+    (order,) = (names for names in ORDERS if names[0] in table.columns)
+    ways = [F.desc(name) if name == "similarity" else F.asc_nulls_last(name) for name in order]
+    write_file(table.orderBy(*ways).toArrow(), out)
 
 
 def best(stays: DataFrame, sets: DataFrame, reading: Reading, most: int) -> list[ShownPair]:
@@ -136,32 +223,16 @@ def records_of(sets: DataFrame, reading: Reading, names: set[str]) -> dict[str, 
     from pyspark.sql import functions as F  # noqa: N812
     from pyspark.sql import types as T  # noqa: N812
 
-    from swoop.cli.in_process import records_of as arrow_records
-
     binary = isinstance(sets.schema["id"].dataType, T.BinaryType)
     name = F.lower(F.hex("id")) if binary else F.col("id").cast("string")
     return arrow_records(sets.filter(name.isin(list(names))).drop("reason").toArrow(), reading)
 
 
-def _rejected(sets: DataFrame, lines: DataFrame, reading: Reading) -> DataFrame:
-    """Rows that were rejected before, or when they became sets, and how many they were."""
-    from pyspark.sql import functions as F  # noqa: N812
-
-    from swoop.spark import rejected
-
-    found = rejected(sets, tokens=reading.tokens, stream=reading.stream, reason="reason")
-    if lines is sets:
-        return found.select("reason", "row", F.lit(1).alias("rows"))
-    bad = lines.filter(F.col("reason").isNotNull())
-    row = F.to_json(F.struct(*(name for name in bad.columns if name != "reason")))
-    return found.select("reason", "row", F.col("items").alias("rows")).union(bad.select("reason", row, F.lit(1)))
-
-
-def _count_rejected(sets: DataFrame, lines: DataFrame, reading: Reading) -> Reasons:
+def _count_rejected(rejected: DataFrame) -> Reasons:
     from pyspark.sql import functions as F  # noqa: N812
 
     kind = F.regexp_replace("reason", ' ".*"', "")
-    counted = _rejected(sets, lines, reading).groupBy(kind).agg(F.min("reason"), F.sum("rows").alias("rows")).collect()
+    counted = rejected.groupBy(kind).agg(F.min("reason"), F.sum("rows").alias("rows")).collect()
     reasons = Reasons()
     for _, example, rows in sorted(counted, key=lambda row: -row["rows"]):
         reasons.count(example, rows)

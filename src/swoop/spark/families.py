@@ -89,6 +89,9 @@ class HistoryLinks:
     def persist(self) -> HistoryLinks:
         return replace(self, links=self.links.persist())
 
+    def unpersist(self) -> None:
+        self.links.unpersist()
+
     def families(self) -> DataFrame:
         duration = self.duration
         names = ("id", "size", "total", "first_seen", "last_seen", "representative")
