@@ -7,7 +7,7 @@ from __future__ import annotations
 
 import re
 import unicodedata
-from collections.abc import Iterable
+from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, replace
 from functools import cache
 from typing import Any, NamedTuple
@@ -61,6 +61,28 @@ def marked(text: str, others: frozenset[str], longest: int) -> list[Part]:
         done = end
     found.append(Part(" …" if done < len(text) else "", False))
     return [part for part in found if part.text]
+
+
+def marked_together(texts: Sequence[str], longest: int) -> list[list[Part]]:
+    """Texts of one family in parts: each is marked against the first, and the first against what all others share.
+
+    >>> [[part.text for part in parts if part.differs] for parts in marked_together(["win a car", "win a bus", "win it"], 99)]
+    [['a car'], ['bus'], ['it']]
+    """
+    words = [words_of(text) for text in texts]
+    shared = frozenset.intersection(*words[1:]) if len(words) > 1 else frozenset().union(*words)
+    return [marked(text, words[0] if place else shared, longest) for place, text in enumerate(texts)]
+
+
+def how_same(newer: str, older: str) -> str | None:
+    """Whether one of two texts is enough for people: they are equal, or differ in no word; None if they do.
+
+    >>> how_same("Win a phone!", "win a PHONE"), how_same("Win a phone", "Win a car")
+    ('same words', None)
+    """
+    if newer == older:
+        return "same text"
+    return "same words" if words_of(newer) == words_of(older) else None
 
 
 def _runs(text: str, others: frozenset[str]) -> list[tuple[int, int]]:

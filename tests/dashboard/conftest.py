@@ -2,11 +2,14 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+import time
+from collections.abc import Callable, Iterator
 
 import pytest
 from playwright.sync_api import Browser, sync_playwright
+from playwright.sync_api import Page as Tab
 
+from swoop.dashboard import Page
 from swoop.dashboard.bundle import bundle
 from tests.support.setup import BROWSER, find_browser, lacking
 
@@ -31,3 +34,52 @@ def browser() -> Iterator[Browser]:
         found = playwright.chromium.launch(executable_path=path, args=ARGUMENTS)
         yield found
         found.close()
+
+
+class Watched:
+    """A tab, and what went wrong in it."""
+
+    def __init__(self, tab: Tab) -> None:
+        self.tab = tab
+        self.troubles: list[str] = []
+        self.asked: list[str] = []
+        self.links_may_fail = False
+        tab.on("dialog", self._dialog)
+        tab.on("pageerror", lambda error: self.troubles.append(f"error {error}"))
+        tab.on("console", self._console)
+        tab.on("request", lambda request: self.asked.append(request.url))
+
+    def _dialog(self, dialog: object) -> None:
+        self.troubles.append("a dialog")
+        dialog.dismiss()  # type: ignore[attr-defined]
+
+    def _console(self, message: object) -> None:
+        text = f"{message.type} {message.text}"  # type: ignore[attr-defined]
+        if not (self.links_may_fail and "net::ERR" in text):
+            self.troubles.append(text)
+
+
+@pytest.fixture
+def watch(browser: Browser, page: Page) -> Iterator[Callable[..., Watched]]:
+    """Opens pages, and closes them before the one of the fixture is no longer served: they may still load something."""
+    made: list[Watched] = []
+
+    def opened(shown: Page, width: int = 1280, **options: object) -> Watched:
+        context = browser.new_context(viewport={"width": width, "height": 800}, **options)  # type: ignore[arg-type]
+        made.append(Watched(context.new_page()))
+        made[-1].tab.goto(shown.url)
+        return made[-1]
+
+    yield opened
+    for one in made:
+        one.tab.context.close()
+    for one in made:
+        assert one.troubles == []
+        assert all(url.startswith("http://127.0.0.1:") for url in one.asked)
+
+
+def wait_until(tab: Tab, holds: Callable[[], bool], seconds: float = 15) -> None:
+    end = time.monotonic() + seconds
+    while not holds():
+        assert time.monotonic() < end, "it did not come true"
+        tab.wait_for_timeout(50)

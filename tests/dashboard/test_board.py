@@ -156,7 +156,7 @@ def test_memory_is_bounded() -> None:
     for number in range(3 * PENDING):
         board.take_changes([Change(number, "enter", pair(number))])
         board.take_changes([Change(number + 1, "outranked", pair(number))])
-        assert board._waiting <= PENDING
+        assert board._changes.waiting <= PENDING
     board.refresh()
     assert len(board.state["stays"]) == 20
     for number in range(5000):
@@ -164,7 +164,7 @@ def test_memory_is_bounded() -> None:
     board.refresh()
     assert len(board.state["stays"]) <= 40
     assert len(board._differences) <= DIFFERENCES
-    assert not board._pending
+    assert not board._changes.waiting
 
 
 def test_the_shown_part_of_a_large_top_k() -> None:
@@ -260,9 +260,11 @@ def test_explanations() -> None:
     found = board.explain("1", "0", key)
     assert found["shared"] == ["a", "free", "win"]
     assert found["counts"] == [3, 3, 1]
-    assert len(found["newer_text"]) == 20_000
-    assert len(board.state["pairs"][key]["newer_text"]) == 1_000
-    assert board.state["pairs"][key]["cut"]
+    assert found["older_text"] == [["win a free ", False], ["phone", True]]
+    assert 19_950 < sum(len(text) for text, _ in found["newer_text"]) < 20_050
+    shown = board.state["pairs"][key]["newer_text"]
+    assert shown[0] == ["win a free ", False]
+    assert 250 < sum(len(text) for text, _ in shown) < 300
     json.dumps(found)
     for wrong in (("1", "7", None), ("1", "0", "other")):
         with pytest.raises(NotInWindow):

@@ -2,62 +2,21 @@
 
 from __future__ import annotations
 
-import time
 from collections.abc import Callable, Iterator
 
 import pytest
-from playwright.sync_api import Browser, expect
 from playwright.sync_api import Page as Tab
+from playwright.sync_api import expect
 
 from swoop.dashboard import Page, serve
+from swoop.marking import how_same
+from tests.dashboard.conftest import Watched, wait_until
 from tests.support.posts import Posts
 
 HOSTILE = (
     "<script>alert(1)</script> <img src=x onerror=alert(2)> \u202egnorw si siht\u202c &amp; {{7*7}} "
     "javascript:alert(3) \u0645\u0631\u062d\u0628\u0627 \u2028 </li></ol>"
 )
-
-
-class Watched:
-    """A tab, and what went wrong in it."""
-
-    def __init__(self, tab: Tab) -> None:
-        self.tab = tab
-        self.troubles: list[str] = []
-        self.asked: list[str] = []
-        self.links_may_fail = False
-        tab.on("dialog", self._dialog)
-        tab.on("pageerror", lambda error: self.troubles.append(f"error {error}"))
-        tab.on("console", self._console)
-        tab.on("request", lambda request: self.asked.append(request.url))
-
-    def _dialog(self, dialog: object) -> None:
-        self.troubles.append("a dialog")
-        dialog.dismiss()  # type: ignore[attr-defined]
-
-    def _console(self, message: object) -> None:
-        text = f"{message.type} {message.text}"  # type: ignore[attr-defined]
-        if not (self.links_may_fail and "net::ERR" in text):
-            self.troubles.append(text)
-
-
-@pytest.fixture
-def watch(browser: Browser, page: Page) -> Iterator[Callable[..., Watched]]:
-    """Opens pages, and closes them before the one of the fixture is no longer served: they may still load something."""
-    made: list[Watched] = []
-
-    def opened(shown: Page, width: int = 1280, **options: object) -> Watched:
-        context = browser.new_context(viewport={"width": width, "height": 800}, **options)  # type: ignore[arg-type]
-        made.append(Watched(context.new_page()))
-        made[-1].tab.goto(shown.url)
-        return made[-1]
-
-    yield opened
-    for one in made:
-        one.tab.context.close()
-    for one in made:
-        assert one.troubles == []
-        assert all(url.startswith("http://127.0.0.1:") for url in one.asked)
 
 
 @pytest.fixture
@@ -74,8 +33,8 @@ def page(posts: Posts) -> Iterator[Page]:
         yield found
 
 
-def shown(tab: Tab) -> list[tuple[str, str, str]]:
-    """Similarity and both texts of each pair, from top to bottom, read at one moment."""
+def shown(tab: Tab) -> list[tuple[str, ...]]:
+    """Similarity and the texts of each pair, from top to bottom, read at one moment."""
     return [
         tuple(row)
         for row in tab.evaluate(
@@ -85,15 +44,13 @@ def shown(tab: Tab) -> list[tuple[str, str, str]]:
     ]
 
 
-def said(posts: Posts) -> list[tuple[str, str, str]]:
-    return [(f"{pair.similarity:.3f}", *map(str, posts.texts(pair))) for pair in posts.topk()]
-
-
-def wait_until(tab: Tab, holds: Callable[[], bool], seconds: float = 15) -> None:
-    end = time.monotonic() + seconds
-    while not holds():
-        assert time.monotonic() < end, "it did not come true"
-        tab.wait_for_timeout(50)
+def said(posts: Posts) -> list[tuple[str, ...]]:
+    """The same, of the source: what is the same in both records is there once."""
+    found = []
+    for pair in posts.topk():
+        newer, older = map(str, posts.texts(pair))
+        found.append((f"{pair.similarity:.3f}", newer, *([] if how_same(newer, older) else [older])))
+    return found
 
 
 def test_it_shows_what_the_engine_says(watch: Callable[..., Watched], page: Page, posts: Posts) -> None:
@@ -110,9 +67,11 @@ def test_it_shows_what_the_engine_says(watch: Callable[..., Watched], page: Page
     expect(tab.locator("#metric-window_size")).to_have_text(str(posts.stats.window_size))
     expect(tab.locator("#skyband canvas")).to_be_visible()
     expect(tab.locator("#timeline canvas")).to_be_visible()
-    best = posts.explain(posts.topk()[0])
-    marked = tab.locator(".pair").first.locator("mark").all_text_contents()
-    assert {word for run in marked for word in run.lower().split()} == best.shared
+    for number, pair in enumerate(posts.topk()):
+        found, card = posts.explain(pair), tab.locator(".pair").nth(number)
+        for side, own in ((0, found.only_newer), (1, found.only_older)):
+            marked = card.locator(".side").nth(side).locator("mark").all_text_contents()
+            assert {word.strip(",.:!") for run in marked for word in run.lower().split()} == own
 
 
 def test_it_comes_back_after_the_server(watch: Callable[..., Watched], posts: Posts) -> None:
@@ -169,14 +128,14 @@ def test_filters(watch: Callable[..., Watched], page: Page, posts: Posts) -> Non
         posts.post(f"{words} {last}")
     tab = watch(page).tab
     wait_until(tab, lambda: shown(tab) == said(posts))
-    tab.get_by_label("containing").fill("GAMMA other")
-    wanted = [row for row in said(posts) if "other" in row[1] + row[2] and "gamma" in row[1] + row[2]]
+    tab.get_by_role("searchbox", name="containing").fill("GAMMA other")
+    wanted = [row for row in said(posts) if "other" in "".join(row) and "gamma" in "".join(row)]
     wait_until(tab, lambda: shown(tab) == wanted)
     assert wanted
     expect(tab.locator("#shown")).to_have_text(f"{len(wanted)} of 5 pairs")
-    tab.get_by_label("containing").fill("nowhere")
+    tab.get_by_role("searchbox", name="containing").fill("nowhere")
     expect(tab.locator("#empty")).to_have_text("No pair matches the filters.")
-    tab.get_by_label("containing").fill("")
+    tab.get_by_role("searchbox", name="containing").fill("")
     tab.get_by_label("at least").fill("0.95")
     wait_until(tab, lambda: shown(tab) == [row for row in said(posts) if float(row[0]) >= 0.95])
     expect(tab.locator("#least-text")).to_have_text("0.95")

@@ -10,8 +10,9 @@ from rich.console import Console, ConsoleOptions, Group, RenderableType, RenderR
 from rich.table import Table
 from rich.text import Text
 
-from swoop.cli.console import has_colour, shown_name, shown_since, shown_span
-from swoop.cli.render import Line, Side, both_sides
+from swoop.cli.console import has_colour, printable, shown_name, shown_since, shown_span
+from swoop.cli.render import LONGEST, NEWER, Line, Side, in_colour, marked_tokens
+from swoop.marking import marked_together
 
 TEXTS = 3  # of a family are shown
 
@@ -67,9 +68,14 @@ class ShownFamily:
         return Text.assemble((f"{self.size:,} records", "bold"), (f", {rest}", "dim"))
 
     def texts(self, colour: bool) -> list[tuple[int, Text]]:
-        """Its texts, each marked against the most frequent one, with how often each is there."""
-        first = self.contents[0][0] if self.contents else None
-        return [(count, both_sides(side, first or side, colour)[0]) for side, count in self.contents[:TEXTS]]
+        """Its texts or sets, with what differs between them marked, and how often each is there."""
+        shown = self.contents[:TEXTS]
+        sides = [side for side, _ in shown]
+        if sides and sides[0].words:
+            found = [in_colour(parts, NEWER, colour) for parts in marked_together([printable(s.text) for s in sides], LONGEST)]
+        else:
+            found = [marked_tokens(side.tokens, sides[0].tokens, NEWER, colour) for side in sides]
+        return [(count, text) for text, (_, count) in zip(found, shown, strict=True)]
 
 
 class FamilyTable:

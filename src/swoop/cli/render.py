@@ -52,8 +52,13 @@ def marked(text: str, others: frozenset[str], style: str, colour: bool) -> Text:
     >>> marked("Big fire in Perth", frozenset(["big", "fire"]), "red", colour=False).plain
     'Big fire [in Perth]'
     """
+    return in_colour(marking.marked(printable(text), others, LONGEST), style, colour)
+
+
+def in_colour(parts: Iterable[marking.Part], style: str, colour: bool) -> Text:
+    """Parts of a text, with what differs in a colour, or in brackets."""
     shown = Text()
-    for part in marking.marked(printable(text), others, LONGEST):
+    for part in parts:
         mark = part.differs and not colour
         shown.append(f"[{part.text}]" if mark else part.text, style if part.differs and colour else None)
     return shown
@@ -121,9 +126,7 @@ def same(newer: Side, older: Side) -> str | None:
     """
     if not newer.words:
         return "same tokens" if newer.tokens == older.tokens else None
-    if newer.text == older.text:
-        return "same text"
-    return "same words" if words_of(newer.text) == words_of(older.text) else None
+    return marking.how_same(newer.text, older.text)
 
 
 def both_sides(newer: Side, older: Side, colour: bool) -> tuple[Text, Text]:

@@ -1,4 +1,4 @@
-"""The live page: the top-k of a running stream in a browser. Needs the extra ``dashboard``.
+"""The live page: the top-k and the families of a running stream in a browser. Needs the extra ``dashboard``.
 
 What is here: a :class:`Board` holds the state of the page and needs only the standard library; :func:`serve` serves it on a
 port (``app``, ``server``, ``guard``); ``static`` is the page itself.
@@ -12,11 +12,12 @@ from __future__ import annotations
 from typing import TYPE_CHECKING, Any
 
 from swoop.dashboard.board import Board, Source
+from swoop.dashboard.families import FamilySource
 
 if TYPE_CHECKING:
     from swoop.dashboard.server import Page, serve
 
-__all__ = ["Board", "Page", "Source", "serve"]
+__all__ = ["Board", "FamilySource", "Page", "Source", "serve"]
 
 
 def __getattr__(name: str) -> Any:

@@ -124,6 +124,13 @@ def make_app(board: Board, closing: asyncio.Event, *, names: frozenset[str] | No
         except NotInWindow as error:
             raise HTTPException(404, str(error)) from error
 
+    @app.get("/family")
+    def family(key: str) -> dict[str, object]:
+        try:
+            return board.family(key)
+        except NotInWindow as error:
+            raise HTTPException(404, str(error)) from error
+
     return Guard(app, names=names, token=token, cookie=cookie)
 
 

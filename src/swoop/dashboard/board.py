@@ -8,14 +8,17 @@ import threading
 import time
 from collections import deque
 from collections.abc import Callable, Sequence
-from typing import Any, NamedTuple, Protocol
+from itertools import chain
+from typing import Any, NamedTuple, Protocol, cast
 
 from swoop.dashboard.differences import State, difference, merged
+from swoop.dashboard.families import FamilySource, members_of
+from swoop.dashboard.lives import Lives
 from swoop.dashboard.reading import Reader
 from swoop.dashboard.timeline import Timeline
-from swoop.dashboard.wire import clipped, facts_of, key_of, shown_id, shown_tokens
+from swoop.dashboard.wire import facts_of, key_of, shown_id, shown_texts, shown_tokens
 from swoop.errors import NotInWindow
-from swoop.results import Change, Explanation, Pair, SkybandStep
+from swoop.results import Change, Explanation, FamilyChange, FamilyChanges, Pair, SkybandStep
 
 PENDING = 20_000  # changes that may wait for the next refresh; older ones are dropped
 DIFFERENCES = 240  # a minute of them
@@ -37,6 +40,34 @@ class Source(Protocol):
 
     @property
     def stats(self) -> Any: ...
+
+
+class Inbox:
+    """Changes that wait for the next refresh. ``complete`` is whether none is missing since there are any."""
+
+    def __init__(self) -> None:
+        self._parts: deque[Sequence[Any]] = deque()
+        self.waiting = 0
+        self._has_feed = self._gap = False
+
+    def put(self, changes: Sequence[Any]) -> None:
+        """Let changes wait; if there are too many, the oldest are dropped."""
+        self._has_feed = True
+        self._parts.append(changes)
+        self.waiting += len(changes)
+        while self.waiting > PENDING:
+            self.waiting -= len(self._parts.popleft())
+            self._gap = True
+
+    def miss(self) -> None:
+        """Note that changes were missed."""
+        self._gap = True
+
+    def take(self) -> tuple[deque[Sequence[Any]], bool]:
+        """What waits, and whether it is complete."""
+        parts, complete = self._parts, self._has_feed and not self._gap
+        self._parts, self.waiting, self._gap = deque(), 0, False
+        return parts, complete
 
 
 class Event(NamedTuple):
@@ -86,47 +117,48 @@ class Board:
         self._lock = threading.Lock()
         self._refreshing = threading.Lock()
         self._listeners: list[Callable[[], None]] = []
-        self._pending: deque[Sequence[Change]] = deque()
-        self._waiting = 0
-        self._has_feed = self._gap = False
+        self._changes, self._family_changes = Inbox(), Inbox()
         self._source: Source | None = None
-        self._timeline = Timeline(stays)
+        self._families: FamilySource | None = None
+        self._timeline, self._lives = Timeline(stays), Lives(stays)
         self._reader = Reader(title, limit, clock)
         self._version = 0
-        self._state: State = self._reader.read(None, self._timeline, complete=False)
+        self._state: State = self._reader.read(None, None, self._timeline, self._lives, complete=False)
         self._differences: deque[State] = deque(maxlen=DIFFERENCES)
         self._encoded: dict[int, str] = {}
 
-    def show(self, source: Source) -> None:
-        """Show this source from now on."""
+    def show(self, source: Source | FamilySource) -> None:
+        """Show this source from now on: beside one of the other kind, pairs or families, in place of one of its own."""
         with self._lock:
-            self._gap = self._gap or self._source is not None
+            if hasattr(source, "families"):
+                self._families = cast("FamilySource", source)
+                return
+            if self._source is not None:
+                self._changes.miss()
             self._source = source
 
-    def take_changes(self, changes: Sequence[Change], batch: int = -1) -> None:
-        """Receive changes of the top-k, for the timeline. Pass this to ``start(changes=...)`` of a stream.
+    def take_changes(self, changes: Sequence[Change] | Sequence[FamilyChange], batch: int = -1) -> None:
+        """Receive changes of the top-k or of families, for the timelines. Pass this to ``start(changes=...)`` of a stream.
 
-        Without it, the timeline is derived from snapshots of the top-k and misses short stays.
+        Without it, the timelines are derived from what is there from time to time, and miss what is short.
         """
+        of_families = isinstance(changes, FamilyChanges) or (len(changes) and isinstance(changes[0], FamilyChange))
         with self._lock:
-            self._has_feed = True
-            self._pending.append(changes)
-            self._waiting += len(changes)
-            while self._waiting > PENDING:
-                self._waiting -= len(self._pending.popleft())
-                self._gap = True
+            (self._family_changes if of_families else self._changes).put(changes)
 
     def refresh(self) -> bool:
-        """Read the source. Returns whether there is anything new; if so, listeners are notified."""
+        """Read what is shown. Returns whether there is anything new; if so, listeners are notified."""
         with self._refreshing:
             with self._lock:
-                source, pending, complete = self._source, self._pending, self._has_feed and not self._gap
-                self._pending, self._waiting, self._gap = deque(), 0, False
-            for changes in pending:
-                for change in changes:
-                    self._timeline.take(change)
-                    self._reader.reached(change.time)
-            state = self._reader.read(source, self._timeline, complete=complete)
+                source, families = self._source, self._families
+                (changes, complete), (family_changes, _) = self._changes.take(), self._family_changes.take()
+            for change in chain.from_iterable(changes):
+                self._timeline.take(change)
+                self._reader.reached(change.time)
+            for change in chain.from_iterable(family_changes):
+                self._lives.take(change)
+                self._reader.reached(change.time)
+            state = self._reader.read(source, families, self._timeline, self._lives, complete=complete)
             with self._lock:
                 changed = difference(self._state, state)
                 if not changed:
@@ -201,12 +233,24 @@ class Board:
         else:
             raise NotInWindow("this pair is not in the top-k, and has not been there recently")
         assert source is not None
-        texts = getattr(source, "texts", None)
-        shown = [None if text is None else clipped(text, TEXT)[0] for text in (texts(known_pair) if texts else (None, None))]
+        newer_text, older_text = source.texts(known_pair) if hasattr(source, "texts") else (None, None)
         return {
             "pair": key_of(known_pair),
             **facts_of(known_pair),
-            "newer_text": shown[0],
-            "older_text": shown[1],
+            **shown_texts(newer_text, older_text, TEXT),
             **shown_tokens(source.explain(known_pair), TOKENS),
         }
+
+    def family(self, key: str) -> dict[str, Any]:
+        """A family that is shown, with its members and their texts, as JSON.
+
+        Raises
+        ------
+        NotInWindow
+            If there is no such family, or it has ended.
+        """
+        with self._refreshing:
+            family, source = self._reader.families.families.get(key), self._families
+        if family is None or source is None:
+            raise NotInWindow("this family is not shown, or has ended")
+        return members_of(source, family)

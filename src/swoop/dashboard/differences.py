@@ -10,7 +10,7 @@ from collections.abc import Iterable
 from typing import Any
 
 State = dict[str, Any]
-KEYED = ("pairs", "stays")
+KEYED = ("pairs", "stays", "families", "ended", "lives")
 
 
 def difference(old: State, new: State) -> State:

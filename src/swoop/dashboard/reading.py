@@ -5,13 +5,15 @@ from __future__ import annotations
 import logging
 import math
 from collections import deque
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from itertools import islice
 from typing import TYPE_CHECKING, Any
 
 from swoop.dashboard.differences import State
+from swoop.dashboard.families import FamilyReader, FamilySource
+from swoop.dashboard.lives import Lives
 from swoop.dashboard.timeline import Timeline
-from swoop.dashboard.wire import clipped, facts_of, key_of, shown_time, shown_tokens, stairs
+from swoop.dashboard.wire import clipped, facts_of, key_of, shown_texts, shown_time, shown_tokens, stairs
 from swoop.errors import NotInWindow
 from swoop.results import Explanation, Pair
 from swoop.times import Time
@@ -23,32 +25,36 @@ log = logging.getLogger("swoop.dashboard")
 
 METRICS = (
     "rows", "late", "rejected", "held", "sets", "changes", "window_size", "stock_size", "vocabulary_size", "memory_bytes",
-    "batch", "batch_rows", "batch_seconds",
+    "batch", "batch_rows", "batch_seconds", "families",
 )  # fmt: skip
-TEXT = 1_000
+TEXT = 280  # characters of a text beside another one
 REASONS, REASON = 4, 160  # reasons of rejected rows that are shown, and characters of each
 TOKENS = 80  # of each kind, where there is no text
-MARKS = 500  # shared tokens to mark in the texts
+WORDS = 500  # tokens of each kind to search in, where there is one
 RATE_SPAN = 10.0
 RATE_PAUSE = 1.0  # seconds between two measurements; people cannot read faster
 SHARE = 0.05  # of the time that may be spent on the skyband, whose cost grows with the stock
 
 
 class Reader:
-    """Reads a source repeatedly.
+    """Reads a source of pairs and one of families repeatedly, as far as they are there.
 
     Attributes
     ----------
     pairs
         The pairs shown, by key, best first.
+    families
+        Reads the families.
     """
 
     def __init__(self, title: str, limit: int, clock: Callable[[], float]) -> None:
         self._title, self._limit, self._clock = title, limit, clock
         self.pairs: dict[str, Pair] = {}
+        self.families = FamilyReader(clock)
         self._rows: dict[str, dict[str, Any]] = {}
         self._now: Time | None = None
         self._source: Source | None = None
+        self._family_source: FamilySource | None = None
         self._arrived: deque[tuple[float, int]] = deque()
         self._rate: float | None = None
         self._stairs: dict[str, Any] = {"from": None, "steps": []}
@@ -63,18 +69,30 @@ class Reader:
         except TypeError:  # the times of another stream
             self._now = time
 
-    def read(self, source: Source | None, timeline: Timeline, *, complete: bool) -> State:
-        """The current state. If the source cannot be read, the last state with the reason."""
-        if source is not self._source:
-            self._source, self._now = source, None
+    def read(
+        self, source: Source | None, families: FamilySource | None, timeline: Timeline, lives: Lives, *, complete: bool
+    ) -> State:
+        """The current state. If a source cannot be read, the last state with the reason."""
+        if source is not self._source or families is not self._family_source:
+            if families is not self._family_source:
+                self.families.restart()
+            self._source, self._family_source, self._now = source, families, None
             self._rate_due = self._stairs_due = -math.inf
             self._arrived.clear()
-        status, metrics = {"state": "waiting", "reason": None}, {}
-        if source is not None:
+        status: dict[str, str | None] = {"state": "waiting", "reason": None}
+        metrics: dict[str, Any] = {}
+        shown = [one for one in (source, families) if one is not None]
+        if shown:
             try:
-                metrics = self._metrics(source)
-                self._read_pairs(source, timeline, complete=complete)
-                status = _status(source)
+                for one in reversed(shown):
+                    metrics = {**metrics, **self._metrics(one, measure=one is shown[0])}
+                if source is not None:
+                    self._read_pairs(source, timeline, complete=complete)
+                if families is not None:
+                    self.families.read(families, lives, self._now)
+                    for family in self.families.families.values():
+                        self.reached(family.last_seen)
+                status = _status(shown)
                 self._failing = ""
             except Exception as error:  # whatever it is, the page must keep running and show it
                 status = {"state": "failed", "reason": f"the page cannot read the stream: {_reason(error)}"}
@@ -86,10 +104,15 @@ class Reader:
             "status": status,
             "now": shown_time(self._now),
             "metrics": metrics,
+            "shows": {"pairs": source is not None or families is None, "families": families is not None},
             "order": list(self.pairs),
             "skyband": self._stairs,
             "pairs": self._rows,
             "stays": timeline.rows(),
+            "family_orders": dict(self.families.orders),
+            "families": self.families.rows,
+            "ended": dict(self.families.ended),
+            "lives": lives.rows(),
         }
 
     def _read_pairs(self, source: Source, timeline: Timeline, *, complete: bool) -> None:
@@ -103,21 +126,24 @@ class Reader:
             self._stairs_due = began + took / SHARE
         rows = {}
         for key, pair in pairs.items():
-            known = self._rows.get(key)
-            rows[key] = known if known is not None and known["counts"] is not None else _row(source, pair)
+            known, facts = self._rows.get(key), facts_of(pair)
+            if known is None or known["counts"] is None:
+                rows[key] = _row(source, pair)
+            else:  # where copies count once, their numbers and the end of the pair change
+                rows[key] = known if known["copies"] is None else {**known, **facts}
         self.pairs, self._rows = pairs, rows
 
-    def _metrics(self, source: Source) -> dict[str, Any]:
+    def _metrics(self, source: Source | FamilySource, *, measure: bool) -> dict[str, Any]:
         stats, now = source.stats, self._clock()
         self.reached(getattr(stats, "watermark", None))
         values = {name: getattr(stats, name) for name in METRICS if hasattr(stats, name)}
-        if now >= self._rate_due:
+        if measure and now >= self._rate_due:
             self._rate_due = now + RATE_PAUSE
             self._rate = self._measured(now, values.get("rows", values.get("sets", 0)))
         if "batch_seconds" in values:
             values["batch_seconds"] = round(values["batch_seconds"], 4)
-        if getattr(source, "reasons", None) is not None:
-            values["reasons"] = [clipped(line, REASON)[0] for line in source.reasons.lines()[:REASONS]]  # type: ignore[attr-defined]
+        if (reasons := getattr(source, "reasons", None)) is not None:
+            values["reasons"] = [clipped(line, REASON)[0] for line in reasons.lines()[:REASONS]]
         return {**values, "watermark": shown_time(getattr(stats, "watermark", None)), "rate": self._rate}
 
     def _measured(self, now: float, rows: int) -> float | None:
@@ -142,25 +168,16 @@ def _row(source: Source, pair: Pair) -> dict[str, Any]:
             texts = source.texts(pair)
     except NotInWindow:  # it has just left
         pass
-    cuts = [(None, False) if text is None else clipped(text, TEXT) for text in texts]
-    return {
-        **facts_of(pair),
-        "newer_text": cuts[0][0],
-        "older_text": cuts[1][0],
-        "cut": cuts[0][1] or cuts[1][1],
-        **(
-            shown_tokens(explanation, TOKENS)
-            if None in texts
-            else {**shown_tokens(explanation, MARKS), "only_newer": [], "only_older": []}
-        ),
-    }
+    has_text = None not in texts
+    return {**facts_of(pair), **shown_texts(*texts, TEXT), **shown_tokens(explanation, WORDS if has_text else TOKENS)}
 
 
-def _status(source: Source) -> dict[str, str | None]:
-    failure = getattr(source, "failure", None)
-    if failure is not None:
-        return {"state": "failed", "reason": _reason(failure)}
-    return {"state": "running" if getattr(source, "is_active", True) else "stopped", "reason": None}
+def _status(sources: Sequence[Source | FamilySource]) -> dict[str, str | None]:
+    failures = [failure for source in sources if (failure := getattr(source, "failure", None)) is not None]
+    if failures:
+        return {"state": "failed", "reason": _reason(failures[0])}
+    running = any(getattr(source, "is_active", True) for source in sources)
+    return {"state": "running" if running else "stopped", "reason": None}
 
 
 def _reason(error: BaseException) -> str:

@@ -15,6 +15,7 @@ import uvicorn
 
 from swoop.dashboard.app import make_app
 from swoop.dashboard.board import Board, Source
+from swoop.dashboard.families import FamilySource
 from swoop.dashboard.guard import LOOPBACK
 from swoop.errors import InvalidArgument, SwoopError
 
@@ -25,7 +26,8 @@ class Page:
     Parameters
     ----------
     source
-        What to show: the handle of a stream or a :class:`swoop.TopKJoin`. None: pass it to :meth:`show` later.
+        What to show: the handle of a stream, a :class:`swoop.TopKJoin` or a :class:`swoop.Families`. None: pass it to
+        :meth:`show` later.
     port
         0 picks a free one.
     host
@@ -54,7 +56,7 @@ class Page:
 
     def __init__(
         self,
-        source: Source | None = None,
+        source: Source | FamilySource | None = None,
         *,
         port: int = 0,
         host: str = "127.0.0.1",
@@ -113,8 +115,8 @@ class Page:
         query = "" if self._token is None else f"?token={quote(self._token, safe='')}"
         return f"http://{f'[{host}]' if ':' in host else host}:{self.port}/{query}"
 
-    def show(self, source: Source) -> None:
-        """Show this source from now on."""
+    def show(self, source: Source | FamilySource) -> None:
+        """Show this source from now on; families beside pairs, if there are both."""
         self.board.show(source)
 
     def close(self) -> None:
@@ -132,7 +134,12 @@ class Page:
 
 
 def serve(
-    source: Source | None = None, *, port: int = 0, host: str = "127.0.0.1", token: str | None = None, title: str = "Swoop"
+    source: Source | FamilySource | None = None,
+    *,
+    port: int = 0,
+    host: str = "127.0.0.1",
+    token: str | None = None,
+    title: str = "Swoop",
 ) -> Page:
     """Serve the live page of a source; see :class:`Page` for the parameters.
 

@@ -1,4 +1,4 @@
-"""Pairs, times, ids and tokens as JSON of bounded size."""
+"""Pairs, families, times, ids, texts and tokens as JSON of bounded size."""
 
 from __future__ import annotations
 
@@ -8,7 +8,8 @@ from collections.abc import Iterable, Sequence
 from hashlib import blake2s
 from typing import Any
 
-from swoop.results import Explanation, Id, Pair, SkybandStep, Token
+from swoop.marking import Part, how_same, marked, words_of
+from swoop.results import Explanation, Family, Id, Pair, SkybandStep, Token
 from swoop.times import Time
 
 SAFE = 2**53 - 1  # the largest integer that JavaScript's numbers hold exactly
@@ -55,6 +56,12 @@ def key_of(pair: Pair) -> str:
     return blake2s(repr(facts).encode("utf-8", "surrogatepass"), digest_size=9).hexdigest()
 
 
+def family_key(family: Family) -> str:
+    """A stable key for a family; ids alone may repeat."""
+    facts = (family.arrival, type(family.id).__name__, family.id)
+    return blake2s(repr(facts).encode("utf-8", "surrogatepass"), digest_size=9).hexdigest()
+
+
 def facts_of(pair: Pair) -> dict[str, Any]:
     """The attributes of a pair."""
     return {
@@ -64,7 +71,29 @@ def facts_of(pair: Pair) -> dict[str, Any]:
         "overlap": pair.overlap,
         "start": shown_time(pair.start),
         "end": shown_time(pair.end),
+        "copies": None if pair.newer_copies is None else [_copies(pair, "newer"), _copies(pair, "older")],
     }
+
+
+def _copies(pair: Pair, side: str) -> list[Any]:
+    """How many copies of a record are in the window, and when the first and the last one was seen."""
+    seen = (shown_time(getattr(pair, f"{side}_{when}_seen")) for when in ("first", "last"))
+    return [getattr(pair, f"{side}_copies"), *seen]
+
+
+def in_json(parts: Iterable[Part]) -> list[list[Any]]:
+    """The parts of a text as lists ``[text, differs]``."""
+    return [[part.text, part.differs] for part in parts]
+
+
+def shown_texts(newer: str | None, older: str | None, length: int) -> dict[str, Any]:
+    """The texts of a pair, each marked against the other, if both are there, and in what they are the same."""
+    both = newer is not None and older is not None
+    others = [words_of((older if both else newer) or ""), words_of((newer if both else older) or "")]
+    parts = [
+        None if text is None else in_json(marked(text, of, length)) for text, of in zip((newer, older), others, strict=True)
+    ]
+    return {"newer_text": parts[0], "older_text": parts[1], "same": how_same(newer or "", older or "") if both else None}
 
 
 def shown_tokens(explanation: Explanation | None, most: int) -> dict[str, Any]:

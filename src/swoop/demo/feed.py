@@ -61,7 +61,8 @@ _WORDS = {
     "skill": "juggling origami rowing knitting baking sailing calligraphy whistling",
     "weather": "raining foggy boiling windy snowing sunny hailing",
 }
-_SPAM = "{shout} You were chosen for a FREE {prize}, claim it {when} at www.prizes-{site}.example"
+_SPAM = "{shout} You were chosen for a FREE {{prize}}, claim it {when} at www.prizes-4u.example"
+_PRIZES = ("phone", "cruise", "voucher")
 _STORY = (
     "BREAKING: earthquake of magnitude 5.8 shakes Lisbon, felt as far as Porto, {count} calls to the fire service so far",
     "Earthquake of magnitude 5.8 shakes Lisbon: trains to Porto stopped, says {person}, {count} calls so far",
@@ -135,8 +136,8 @@ class Feed:
     def _text(self, seconds: float) -> str:
         rng = self._rng
         luck = rng.random()
-        if self._in_spam(seconds) and luck < 0.03:
-            return self._fill(_SPAM)
+        if self._in_spam(seconds) and luck < 0.03:  # one wave, one campaign: the same text, with another word now and then
+            return self._fill(_SPAM).format(prize=_PRIZES[int(seconds // 75) % len(_PRIZES)])
         if self._in_story(seconds) and luck < 0.04:
             return self._fill(rng.choice(_STORY)) + self._fill(rng.choice(_REMARKS))
         if luck > 0.995 and self._recent:
@@ -163,9 +164,7 @@ class Feed:
             **{name: self._pick(name) for name in _WORDS},
             count=rng.choice([60, 90, 120]),
             shout=rng.choice(["CONGRATULATIONS!", "LUCKY YOU!", "WINNER!"]),
-            prize=rng.choice(["phone", "cruise", "voucher"]),
-            when=rng.choice(["now", "today", "before midnight"]),
-            site=rng.choice(["4u", "now"]),
+            when=rng.choice(["now", "now", "today", "before midnight"]),
         )
 
 

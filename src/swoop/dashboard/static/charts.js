@@ -1,11 +1,11 @@
-// The two charts. Vega's expressions are interpreted, not compiled, so the page needs no eval.
-import { brief, isDate, moment, position, similarity } from "./format.js";
+// The charts. Vega's expressions are interpreted, not compiled, so the page needs no eval.
+import { brief, count, isDate, moment, position, similarity } from "./format.js";
 import { scaleOf } from "./pairs.js";
 
 const LINES = 18;
 const STEP = 17;
 const tip = document.getElementById("tip");
-const places = { skyband: document.getElementById("skyband"), timeline: document.getElementById("timeline") };
+const places = Object.fromEntries(["skyband", "timeline", "lives"].map((name) => [name, document.getElementById(name)]));
 const views = {};
 let drawn = "";
 let drawing = false;
@@ -119,11 +119,35 @@ function timelineData(state) {
   };
 }
 
+function livesData(state) {
+  const now = position(state.now);
+  const lives = Object.values(state.lives);
+  const largest = lives.sort((a, b) => b.records - a.records || position(b.from) - position(a.from)).slice(0, LINES);
+  const seen = largest.sort((a, b) => position(a.from) - position(b.from));
+  const begin = Math.min(...seen.map((life) => position(life.from)));
+  const least = Math.max(0, now - begin) * 0.006;
+  return {
+    stays: seen.map((life, place) => ({
+      place,
+      line: `${brief(life.family)} · ${count(life.records)}${"\u200b".repeat(place)}`,
+      from: position(life.from),
+      to: Math.max(position(life.to) ?? now ?? 0, position(life.from) + least),
+      open: life.to === null,
+      tip: `${life.family}, ${count(life.records)} records\nfrom ${moment(life.from)} ${life.to === null ? "on" : `to ${moment(life.to)}, ${life.how}${life.into === null ? "" : ` into ${life.into}`}`}`,
+    })),
+  };
+}
+
 async function embed(state, dates, scale) {
   for (const view of Object.values(views)) view.finalize();
+  for (const name of Object.keys(views)) delete views[name];
   const colour = colours();
   const options = { ast: true, actions: false, renderer: "canvas", defaultStyle: false, tooltip, logLevel: 1 };
-  const specs = { skyband: frame(colour, dates, skyband(colour, scale)), timeline: frame(colour, dates, timeline(colour)) };
+  const { pairs, families } = state.shows;
+  const specs = {
+    ...(pairs && { skyband: frame(colour, dates, skyband(colour, scale)), timeline: frame(colour, dates, timeline(colour)) }),
+    ...(families && { lives: frame(colour, dates, timeline(colour)) }),
+  };
   for (const name of Object.keys(specs)) views[name] = (await window.vegaEmbed(places[name], specs[name], options)).view;
 }
 
@@ -133,6 +157,24 @@ async function fill(view, data, height) {
   await view.resize().runAsync();
 }
 
+const lines = (data) => STEP * Math.max(1, new Set(data.stays.map((stay) => stay.line)).size);
+
+async function drawPairs(state) {
+  const past = timelineData(state);
+  await fill(views.skyband, skybandData(state));
+  await fill(views.timeline, past, lines(past));
+  const first = state.skyband.steps[0];
+  places.skyband.setAttribute("aria-label", first ? `A new pair must now be more similar than ${similarity(first[1])} to matter.` : "A new pair of any similarity matters now.");
+  places.timeline.setAttribute("aria-label", `${past.stays.length} stays in the top-k, which now has ${state.order.length} pairs.`);
+}
+
+async function drawLives(state) {
+  const past = livesData(state);
+  await fill(views.lives, past, lines(past));
+  const there = past.stays.filter((life) => life.open).length;
+  places.lives.setAttribute("aria-label", `The lives of ${past.stays.length} families, of which ${there} are still there.`);
+}
+
 // Draws the state, unless the last one is still being drawn; another will follow.
 export async function draw(state) {
   if (drawing) return;
@@ -140,16 +182,11 @@ export async function draw(state) {
   try {
     await vega();
     const scale = scaleOf(state);
-    const kind = JSON.stringify([isDate(state.now), scale, document.documentElement.dataset.theme, matchMedia("(prefers-color-scheme: dark)").matches]);
+    const kind = JSON.stringify([isDate(state.now), scale, state.shows, document.documentElement.dataset.theme, matchMedia("(prefers-color-scheme: dark)").matches]);
     if (kind !== drawn) await embed(state, isDate(state.now), scale);
     drawn = kind;
-    const future = skybandData(state);
-    const past = timelineData(state);
-    await fill(views.skyband, future);
-    await fill(views.timeline, past, STEP * Math.max(1, new Set(past.stays.map((stay) => stay.line)).size));
-    const first = state.skyband.steps[0];
-    places.skyband.setAttribute("aria-label", first ? `A new pair must now be more similar than ${similarity(first[1])} to matter.` : "A new pair of any similarity matters now.");
-    places.timeline.setAttribute("aria-label", `${past.stays.length} stays in the top-k, which now has ${state.order.length} pairs.`);
+    if (views.skyband) await drawPairs(state);
+    if (views.lives) await drawLives(state);
   } finally {
     drawing = false;
   }

@@ -38,6 +38,15 @@ export function moment(time) {
   return new Date(time).toLocaleString("en-GB", { day: "numeric", month: "short", hour: "2-digit", minute: "2-digit", second: "2-digit" });
 }
 
+// A time that is not long ago: of the same day without the day, and with seconds if they matter.
+export function clock(time, now) {
+  if (time === null || !isDate(time)) return time === null ? "" : moment(time);
+  const [then, to] = [new Date(time), now === null ? new Date() : new Date(now)];
+  const day = then.toDateString() === to.toDateString() ? {} : { day: "numeric", month: "short" };
+  const second = Math.abs(to - then) < 600000 ? { second: "2-digit" } : {};
+  return then.toLocaleString("en-GB", { ...day, hour: "2-digit", minute: "2-digit", ...second });
+}
+
 // How far apart two times are; integers have no unit.
 export function distance(from, to) {
   const gap = Math.max(0, position(to) - position(from));

@@ -1,17 +1,20 @@
 // The page: state comes from the event stream and is drawn at most once per frame.
 import * as charts from "./charts.js";
 import { bytes, count, element, seconds, similarity } from "./format.js";
+import * as families from "./families.js";
 import * as pairs from "./pairs.js";
 import { follow } from "./stream.js";
-import { open } from "./why.js";
+import { openFamily, openPair } from "./why.js";
 
 const at = (id) => document.getElementById(id);
-const view = { state: null, linked: false, paused: false, ever: false, waiting: false, charted: 0, said: 0, leader: null };
+const view = { state: null, linked: false, paused: false, ever: false, waiting: false, charted: 0, said: 0, leader: null, unfolded: false };
+const FEW = 4; // families beside pairs, until all are asked for
 
 const METRICS = [
   ["rate", "rows per second", (value) => (value === null ? "–" : count(value))],
   ["rows", "rows in total", count],
   ["window_size", "in the window", count],
+  ["families", "families", count],
   ["stock_size", "pairs in the stock", count],
   ["batch_seconds", "batch latency", seconds],
   ["late", "late", count],
@@ -53,6 +56,38 @@ function drawStatus() {
   trouble.hidden = !said;
 }
 
+// Whether a text has all the words that somebody looks for.
+function containing(field) {
+  const words = at(field).value.toLowerCase().split(/\s+/).filter(Boolean);
+  if (!words.length) return () => true;
+  return (textOf) => {
+    const text = textOf();
+    return words.every((word) => text.includes(word));
+  };
+}
+
+function drawFamilies() {
+  const { state } = view;
+  const order = document.querySelector("input[name=order]:checked").value;
+  const contains = containing("family-word");
+  const folds = state.shows.pairs && !view.unfolded;
+  const { kept, all } = families.draw(state, order, (text) => contains(() => text), folds ? FEW : Infinity, openFamily);
+  const known = order === "ended" ? all : Math.max(all, state.metrics.families ?? 0);
+  const ended = order === "ended" ? " that ended" : "";
+  at("families-shown").textContent = known === 0 ? "" : kept === known ? `${count(known)}${ended}` : `${count(kept)} of ${count(known)}${ended}`;
+  at("families-empty").hidden = kept > 0;
+  at("families-empty").textContent = all ? "No family matches the filter." : order === "ended" ? "No family has ended yet." : state.status.state === "stopped" ? "There are no families." : "Waiting for the first families …";
+  const more = at("families-more");
+  more.hidden = !state.shows.pairs || kept <= FEW;
+  more.textContent = view.unfolded ? "Show fewer families" : `Show ${count(kept - FEW)} more`;
+  more.setAttribute("aria-expanded", String(view.unfolded));
+}
+
+function drawParts({ shows }) {
+  for (const id of ["pairs-part", "skyband-part", "timeline-part"]) at(id).hidden = !shows.pairs;
+  for (const id of ["families-part", "lives-part"]) at(id).hidden = !shows.families;
+}
+
 function drawList() {
   const { state } = view;
   const [low, high] = pairs.scaleOf(state);
@@ -63,10 +98,9 @@ function drawList() {
     if (any) slider.value = low;
   }
   const least = Number(slider.value) <= low ? null : Number(slider.value);
-  const words = at("word").value.toLowerCase().split(/\s+/).filter(Boolean);
+  const contains = containing("word");
   at("least-text").textContent = least === null ? "any" : Number.isInteger(least) ? String(least) : least.toFixed(2);
-  const keep = (pair) => (least === null || pair.similarity >= least) && (!words.length || ((text) => words.every((word) => text.includes(word)))(pairs.words(pair)));
-  const shown = pairs.draw(state, keep, open);
+  const shown = pairs.draw(state, (pair) => (least === null || pair.similarity >= least) && contains(() => pairs.words(pair)), openPair);
   const all = state.order.length;
   at("shown").textContent = all === 0 ? "" : shown === all ? `${all} ${all === 1 ? "pair" : "pairs"}` : `${shown} of ${all} pairs`;
   at("empty").hidden = shown > 0;
@@ -76,12 +110,16 @@ function drawList() {
 // For screen readers: announce a new leader, at most every fifteen seconds.
 function announce() {
   const { state } = view;
-  const leader = state.order[0] ?? null;
+  const { pairs: ofPairs } = state.shows;
+  const leader = (ofPairs ? state.order : state.family_orders.size)[0] ?? null;
   if (leader === view.leader || performance.now() - view.said < 15000) return;
   view.leader = leader;
   view.said = performance.now();
   const pair = state.pairs[leader];
-  at("news").textContent = pair ? `The most similar pair is now ${pair.newer} and ${pair.older}, similarity ${similarity(pair.similarity)}.` : "There are no pairs now.";
+  const family = state.families[leader];
+  const ofPair = pair ? `The most similar pair is now ${pair.newer} and ${pair.older}, similarity ${similarity(pair.similarity)}.` : "There are no pairs now.";
+  const ofFamily = family ? `The largest family is now that of ${family.id}, with ${count(family.size)} records.` : "There are no families now.";
+  at("news").textContent = ofPairs ? ofPair : ofFamily;
 }
 
 function draw() {
@@ -91,6 +129,8 @@ function draw() {
   document.title = view.state.title;
   at("title").textContent = view.state.title;
   drawMetrics(view.state.metrics);
+  drawParts(view.state);
+  if (view.state.shows.families) drawFamilies();
   drawList();
   announce();
   const now = performance.now();
@@ -118,8 +158,14 @@ at("pause").addEventListener("click", () => {
   if (!view.paused && view.latest) view.state = view.latest;
   plan();
 });
-at("filters").addEventListener("input", plan);
-at("filters").addEventListener("submit", (event) => event.preventDefault());
+for (const filters of ["filters", "family-filters"]) {
+  at(filters).addEventListener("input", plan);
+  at(filters).addEventListener("submit", (event) => event.preventDefault());
+}
+at("families-more").addEventListener("click", () => {
+  view.unfolded = !view.unfolded;
+  plan();
+});
 document.documentElement.addEventListener("themechange", () => {
   view.charted = 0;
   plan();

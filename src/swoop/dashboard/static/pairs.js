@@ -1,19 +1,29 @@
-// The list of the most similar pairs. Each pair keeps its row, which moves smoothly to its new rank.
-import { distance, element, moment, position, similarity } from "./format.js";
-import { chips, marked } from "./marks.js";
+// The list of the most similar pairs.
+import { clock, count, distance, element, moment, position, similarity } from "./format.js";
+import { listOf, opens } from "./list.js";
+import { chips, marked, plain } from "./marks.js";
 
 const list = document.getElementById("pairs");
-const rows = new Map();
-const calm = matchMedia("(prefers-reduced-motion: reduce)");
+let shown = null; // the state, and what opens a pair
 
-function side(name, id, text, pair) {
-  const heading = element("p", { class: "who" }, `${name} `, element("bdi", { dir: "auto" }, id));
-  if (text !== null) return element("div", { class: "side" }, heading, marked(text, pair.shared, pair.cut));
-  const own = name === "newer" ? pair.only_newer : pair.only_older;
-  return element("div", { class: "side" }, heading, element("ul", { class: "tokens" }, ...chips(pair.shared, "shared"), ...chips(own, "own")));
+function heading(name, id) {
+  return element("p", { class: "who" }, `${name} `, element("bdi", { dir: "auto" }, id), element("span", { class: "copies" }));
 }
 
-function make(key, pair, open) {
+function side(name, pair) {
+  const text = pair[`${name}_text`];
+  const own = text === null ? [element("ul", { class: "tokens" }, ...chips(pair.shared, "shared"), ...chips(pair[`only_${name}`], "own"))] : pair.same ? [] : [marked(text)];
+  return element("div", { class: "side" }, heading(name, pair[name]), ...own);
+}
+
+export function bothSides(pair) {
+  const sides = element("div", { class: "sides" }, side("newer", pair), side("older", pair));
+  if (!pair.same) return [sides];
+  return [sides, element("div", { class: "once" }, element("span", { class: "badge" }, pair.same), marked(pair.newer_text))];
+}
+
+function make(key) {
+  const pair = shown.state.pairs[key];
   const rank = element("span", { class: "rank" });
   const fill = element("span", { class: "fill" });
   const button = element("button", { type: "button", class: "ask" }, "Why?");
@@ -22,15 +32,21 @@ function make(key, pair, open) {
     "li",
     { class: "pair", "data-key": key },
     element("div", { class: "top" }, rank, element("strong", { class: "similarity" }, similarity(pair.similarity)), element("span", { class: "bar", "aria-hidden": "true" }, fill), ages, button),
-    element("div", { class: "sides" }, side("newer", pair.newer, pair.newer_text, pair), side("older", pair.older, pair.older_text, pair)),
+    ...bothSides(pair),
   );
-  row.addEventListener("click", (event) => {
-    if (event.target === button || getSelection().isCollapsed) open(key, pair);
-  });
-  return { row, rank, fill, button, ages, data: pair };
+  opens(row, button, () => shown.open(key, pair));
+  return { row, rank, fill, button, ages, copies: row.querySelectorAll(".copies"), data: pair };
 }
 
-function update(made, pair, rank, state, scale) {
+// How many copies of a record there are, and since when.
+export function copiesOf(copies, now) {
+  if (!copies || copies[0] < 2) return "";
+  return ` · ${count(copies[0])} copies since ${clock(copies[1], now)}, last ${clock(copies[2], now)}`;
+}
+
+function update(made, key, rank) {
+  const { state, scale } = shown;
+  const pair = state.pairs[key];
   const [low, high] = scale;
   made.rank.textContent = rank;
   made.fill.style.transform = `scaleX(${Math.max(0.004, Math.min(1, (pair.similarity - low) / (high - low || 1)))})`;
@@ -41,11 +57,25 @@ function update(made, pair, rank, state, scale) {
   if (made.ages.textContent !== ages) made.ages.textContent = ages;
   made.ages.title = `since ${moment(pair.start)}, until ${moment(pair.end)}`;
   made.button.setAttribute("aria-label", `Why? Pair ${rank}, similarity ${similarity(pair.similarity)}`);
+  made.copies.forEach((place, index) => {
+    const text = copiesOf(pair.copies?.[index], state.now);
+    if (place.textContent !== text) place.textContent = text;
+  });
 }
 
+// Numbers of copies and the end may change; then only these are drawn anew.
+function same(made, key) {
+  const pair = shown.state.pairs[key];
+  const stays = made.data === pair || (pair.copies && made.data.copies && made.data.counts !== null && pair.counts !== null);
+  made.data = pair;
+  return stays;
+}
+
+const drawRows = listOf(list, { make, update, same });
+
 export function words(pair) {
-  const parts = [pair.newer, pair.older, pair.newer_text ?? "", pair.older_text ?? "", ...pair.shared, ...pair.only_newer, ...pair.only_older];
-  return parts.join("\n").toLowerCase();
+  const texts = [pair.newer_text, pair.older_text].map((parts) => (parts === null ? "" : plain(parts)));
+  return [pair.newer, pair.older, ...texts, ...pair.shared, ...pair.only_newer, ...pair.only_older].join("\n").toLowerCase();
 }
 
 // The range of similarities: 0 to 1 for most, up to 0 for distances, as wide as needed for others.
@@ -56,39 +86,8 @@ export function scaleOf(state) {
 }
 
 export function draw(state, keep, open) {
-  const scale = scaleOf(state);
+  shown = { state, open, scale: scaleOf(state) };
   const wanted = state.order.map((key, index) => [key, index + 1]).filter(([key]) => keep(state.pairs[key]));
-  const still = calm.matches || document.hidden;
-  const before = new Map(still ? [] : [...rows].map(([key, made]) => [key, made.row.getBoundingClientRect().top]));
-  const focus = document.activeElement?.closest?.(".pair");
-
-  const left = new Set(wanted.map(([key]) => key));
-  for (const [key, made] of rows) {
-    if (left.has(key) && made.data === state.pairs[key]) continue;
-    made.row.remove();
-    rows.delete(key);
-  }
-  let place = list.firstElementChild;
-  for (const [key, rank] of wanted) {
-    const pair = state.pairs[key];
-    if (!rows.has(key)) rows.set(key, make(key, pair, open));
-    const made = rows.get(key);
-    update(made, pair, rank, state, scale);
-    if (made.row === place) place = place.nextElementSibling;
-    else list.insertBefore(made.row, place);
-  }
-  if (focus && !focus.isConnected) list.focus({ preventScroll: true });
-  // if almost everything is new, moving would only flicker
-  const fresh = wanted.filter(([key]) => !before.has(key)).length;
-  if (!still && fresh <= wanted.length / 2) for (const [key] of wanted) move(rows.get(key).row, before.get(key));
+  drawRows(wanted);
   return wanted.length;
-}
-
-function move(row, before) {
-  if (before === undefined) {
-    row.animate([{ opacity: 0, transform: "scale(0.985)" }, { opacity: 1, transform: "none" }], { duration: 420, easing: "ease-out" });
-    return;
-  }
-  const by = before - row.getBoundingClientRect().top;
-  if (Math.abs(by) > 1) row.animate([{ transform: `translateY(${by}px)` }, { transform: "none" }], { duration: 420, easing: "cubic-bezier(.2,.7,.2,1)" });
 }

@@ -1,5 +1,5 @@
 // The state of the page, kept up to date by server-sent events.
-const KEYED = ["pairs", "stays"];
+const KEYED = ["pairs", "stays", "families", "ended", "lives"];
 
 export function apply(state, diff) {
   const result = { ...state, ...diff };

@@ -1,8 +1,10 @@
-// The explanation of a pair, in a dialog.
-import { count, element, moment, similarity } from "./format.js";
+// The explanation of a pair, or the members of a family, in a dialog.
+import { clock, count, element, moment, similarity } from "./format.js";
 import { chips, marked } from "./marks.js";
+import { bothSides, copiesOf } from "./pairs.js";
 
 const dialog = document.getElementById("why");
+const head = document.getElementById("why-head");
 const body = document.getElementById("why-body");
 let asked = 0;
 
@@ -21,34 +23,65 @@ function group(name, tokens, total, kind) {
   );
 }
 
-function side(name, id, text, shared) {
-  const said = text === null ? [] : [marked(text, shared)];
-  return element("div", { class: "side" }, element("p", { class: "who" }, `${name} `, element("bdi", { dir: "auto" }, id)), ...said);
-}
-
-function show(explanation) {
+function showPair(explanation) {
   const [shared, newer, older] = explanation.counts;
+  const texts = explanation.newer_text === null && explanation.older_text === null ? { ...explanation, shared: [], only_newer: [], only_older: [] } : explanation;
+  const sides = bothSides(texts);
+  sides[0].querySelectorAll(".copies").forEach((place, index) => {
+    place.textContent = copiesOf(explanation.copies?.[index], null);
+  });
   body.replaceChildren(
     element("p", { class: "lead" }, element("strong", {}, similarity(explanation.similarity)), ` similar: ${count(shared)} of ${count(shared + newer + older)} tokens shared. In the window together from ${moment(explanation.start)} until ${moment(explanation.end)}.`),
-    element("div", { class: "sides" }, side("newer", explanation.newer, explanation.newer_text, explanation.shared), side("older", explanation.older, explanation.older_text, explanation.shared)),
+    ...sides,
     group("Shared", explanation.shared, shared, "shared"),
     group("Only in the newer set", explanation.only_newer, newer, "own"),
     group("Only in the older set", explanation.only_older, older, "own"),
   );
 }
 
-export async function open(key, pair) {
+function member([id, time]) {
+  return element("li", { class: "own" }, element("bdi", { dir: "auto" }, id), ...(time === null ? [] : [` ${clock(time, time)}`]));
+}
+
+function showFamily(family) {
+  const more = family.size - family.looked;
+  const total = family.total > family.size ? `, ${count(family.total)} in total` : "";
+  body.replaceChildren(
+    element("p", { class: "lead" }, element("strong", {}, count(family.size)), ` records in the window${total}. The first was `, element("bdi", { dir: "auto" }, family.id), "."),
+    ...family.groups.map(({ count: times, parts, members }) =>
+      element(
+        "section",
+        {},
+        ...(parts === null ? [] : [element("h3", {}, `${count(times)} × `, element("span", { class: "quiet" }, times === 1 ? "this text" : "the same text")), marked(parts)]),
+        element("ul", { class: "tokens" }, ...members.map(member)),
+      ),
+    ),
+    ...(more > 0 ? [element("p", { class: "quiet" }, `and ${count(more)} more, which came before these`)] : []),
+  );
+}
+
+async function ask(title, address, show, gone) {
   const mine = ++asked;
+  head.textContent = title;
   body.replaceChildren(element("p", { class: "quiet" }, "Loading …"));
   if (!dialog.open) dialog.showModal();
-  document.getElementById("why-head").focus();
+  head.focus();
   try {
-    const answer = await fetch(`/explain?${new URLSearchParams({ newer: pair.newer, older: pair.older, pair: key })}`);
-    const explanation = await answer.json();
+    const answer = await fetch(address);
+    const content = await answer.json();
     if (mine !== asked) return;
-    if (answer.ok) show(explanation);
-    else body.replaceChildren(element("p", {}, answer.status === 404 ? "These two sets have left the window, so their tokens are gone." : "The explanation is not available."));
+    if (answer.ok) show(content);
+    else body.replaceChildren(element("p", {}, answer.status === 404 ? gone : "The explanation is not available."));
   } catch {
     if (mine === asked) body.replaceChildren(element("p", {}, "No connection; try again in a moment."));
   }
+}
+
+export function openPair(key, pair) {
+  const address = `/explain?${new URLSearchParams({ newer: pair.newer, older: pair.older, pair: key })}`;
+  return ask("Why these two?", address, showPair, "These two sets have left the window, so their tokens are gone.");
+}
+
+export function openFamily(key) {
+  return ask("A family of near copies", `/family?${new URLSearchParams({ key })}`, showFamily, "This family has ended, so its records are gone.");
 }

@@ -1,0 +1,47 @@
+// A list of cards. Each keeps its row, which moves smoothly to its new place.
+const calm = matchMedia("(prefers-reduced-motion: reduce)");
+
+// make(key) gives { row, ... }; update(made, key, rank) shows what may change; same(made, key) is whether the row can stay.
+export function listOf(list, { make, update, same }) {
+  const rows = new Map();
+  return function draw(wanted) {
+    const still = calm.matches || document.hidden;
+    const before = new Map(still ? [] : [...rows].map(([key, made]) => [key, made.row.getBoundingClientRect().top]));
+    const focus = document.activeElement?.closest?.("li");
+    const held = focus && list.contains(focus);
+    const left = new Set(wanted.map(([key]) => key));
+    for (const [key, made] of rows) {
+      if (left.has(key) && same(made, key)) continue;
+      made.row.remove();
+      rows.delete(key);
+    }
+    let place = list.firstElementChild;
+    for (const [key, rank] of wanted) {
+      if (!rows.has(key)) rows.set(key, make(key));
+      const made = rows.get(key);
+      update(made, key, rank);
+      if (made.row === place) place = place.nextElementSibling;
+      else list.insertBefore(made.row, place);
+    }
+    if (held && !focus.isConnected) list.focus({ preventScroll: true });
+    // if almost everything is new, moving would only flicker
+    const fresh = wanted.filter(([key]) => !before.has(key)).length;
+    if (!still && fresh <= wanted.length / 2) for (const [key] of wanted) move(rows.get(key).row, before.get(key));
+  };
+}
+
+function move(row, before) {
+  if (before === undefined) {
+    row.animate([{ opacity: 0, transform: "scale(0.985)" }, { opacity: 1, transform: "none" }], { duration: 420, easing: "ease-out" });
+    return;
+  }
+  const by = before - row.getBoundingClientRect().top;
+  if (Math.abs(by) > 1) row.animate([{ transform: `translateY(${by}px)` }, { transform: "none" }], { duration: 420, easing: "cubic-bezier(.2,.7,.2,1)" });
+}
+
+// A click anywhere on a card opens it, unless text is being selected there.
+export function opens(row, button, open) {
+  row.addEventListener("click", (event) => {
+    if (event.target === button || getSelection().isCollapsed) open();
+  });
+}

@@ -1,0 +1,266 @@
+"""Families on the page: what is there, what happened to it, and how it looks in a real browser.
+
+Tests of swoop.dashboard.families, swoop.dashboard.lives.
+"""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Callable, Iterator
+from typing import Any
+
+import pytest
+from playwright.sync_api import expect
+
+import swoop
+from swoop.dashboard import Board, Page, serve
+from swoop.dashboard.families import ENDED, POINTS, SHOWN
+from swoop.dashboard.lives import Lives
+from swoop.errors import NotInWindow
+from swoop.results import Family, FamilyChange
+from tests.dashboard.conftest import Watched, wait_until
+from tests.support.posts import Posts
+from tests.support.waves import EDITED, SAME, Waves
+
+HOSTILE = "<script>alert(1)</script> <img src=x onerror=alert(2)> \u202egnorw\u202c </li></ol> one two three four five"
+
+
+class Clock:
+    """Every look at it takes a second, so that the page never has to wait."""
+
+    now = 0.0
+
+    def __call__(self) -> float:
+        self.now += 0.01
+        return self.now
+
+
+@pytest.fixture
+def waves() -> Waves:
+    found = Waves()
+    found.run(60)
+    return found
+
+
+def rows(board: Board, order: str = "size") -> list[dict[str, Any]]:
+    return [board.state["families"][key] for key in board.state["family_orders"][order]]
+
+
+def refreshed(board: Board) -> dict[str, Any]:
+    board._reader.families._due = 0.0
+    board.refresh()
+    json.dumps(board.state, allow_nan=False)
+    return board.state
+
+
+def test_families_as_they_are(waves: Waves) -> None:
+    board = Board(clock=Clock())
+    board.show(waves)
+    state = refreshed(board)
+    assert state["shows"] == {"pairs": False, "families": True}
+    assert [(row["id"], row["size"], row["kinds"]) for row in rows(board)] == [("0", 20, 1), ("1", 20, 2)]
+    assert rows(board)[0]["texts"] == [{"count": 20, "parts": [[SAME, False]]}]
+    edited = [[text for text, differs in text["parts"] if differs] for text in rows(board)[1]["texts"]]
+    assert sorted(edited) == [["today"], ["tonight"]]
+    assert [row["id"] for row in rows(board, "newest")] == ["1", "0"]
+    assert state["metrics"]["families"] == 2
+    assert state["now"] == "2024-05-01T12:00:59+00:00"
+    waves.run(6)
+    refreshed(board)
+    assert (rows(board)[0]["size"], rows(board)[0]["grown"]) == (22, 2)
+    assert [size for _, size in rows(board)[0]["trend"]] == [20, 22]
+
+
+def test_members(waves: Waves) -> None:
+    board = Board(clock=Clock())
+    board.show(waves)
+    key = refreshed(board)["family_orders"]["size"][1]
+    found = board.family(key)
+    assert (found["id"], found["size"], found["looked"]) == ("1", 20, 20)
+    assert [group["count"] for group in found["groups"]] == [10, 10]
+    assert found["groups"][0]["members"][0] == ["58", "2024-05-01T12:00:58+00:00"]
+    with pytest.raises(NotInWindow):
+        board.family("nothing")
+    waves.families_of.advance(waves.time.replace(hour=23))
+    with pytest.raises(NotInWindow):
+        board.family(key)
+
+
+def test_plain_families_have_no_texts() -> None:
+    waves = swoop.Families(0.5, window=10)
+    for time, text in enumerate(["abc", "abd", "xyz"]):
+        waves.insert(list(text), time, id=text.encode())
+    board = Board(clock=Clock())
+    board.show(waves)
+    key = refreshed(board)["family_orders"]["growing"][0]
+    assert rows(board)[0]["texts"] == []
+    assert board.family(key)["groups"] == [{"count": 2, "parts": None, "members": [["abc", None], ["abd", None]]}]
+
+
+@pytest.mark.parametrize("told", [True, False])
+def test_families_end_and_merge(told: bool) -> None:
+    """With changes, it is known when and how; without, when it was noticed."""
+    waves = swoop.Families(0.5, window=10)
+    board = Board(clock=Clock())
+    board.show(waves)
+
+    def arrive(*texts: str, time: int) -> None:
+        for text in texts:
+            waves.insert(list(text), time, id=f"{text} {time}")
+        if told:
+            board.take_changes(waves.changes())
+        refreshed(board)
+
+    arrive("abc", "abc", "xyz", "xyz", time=1)
+    arrive("abcxyz", time=4)
+    arrive("pq", time=30)
+    state = board.state
+    assert state["families"] == {}
+    over = {row["id"]: (row["end"], row["into"]) for row in state["ended"].values()}
+    lives = {life["family"]: (life["from"], life["to"], life["how"], life["into"]) for life in state["lives"].values()}
+    if told:
+        assert over == {"xyz 1": (4, "abc 1"), "abc 1": (14, None)}
+        assert lives == {"xyz 1": (1, 4, "merged", "abc 1"), "abc 1": (1, 14, "ended", None)}
+        assert {life["family"]: life["records"] for life in state["lives"].values()} == {"xyz 1": 2, "abc 1": 5}
+    else:
+        assert set(over) == set(lives) == {"xyz 1", "abc 1"}
+        assert {life[2] for life in lives.values()} == {"ended"}
+
+
+def test_lives_are_told_once_and_bounded() -> None:
+    lives = Lives(5)
+    for number in range(100):
+        for _ in range(2):
+            lives.take(FamilyChange(number, "born", number))
+        lives.take(FamilyChange(number + 1, "ended", number - 3))
+    assert [life["family"] for life in lives.rows().values()] == ["92", "93", "94", "95", "96", "97", "98", "99"]
+    lives.take(FamilyChange(200, "grew", "unknown"))
+    for number in range(100):
+        lives.take(FamilyChange(200, "born", f"open {number}"))
+    assert len(lives.rows()) <= 10
+    family = Family("guessed", 9, 9, 1, 2, "x", 0)
+    lives.compare([family], [], 3)
+    lives.compare([], ["guessed"], 7)
+    lives.compare([family], [], 8)  # it is over, though the last look is of before that
+    assert [life["to"] for life in lives.rows().values() if life["family"] == "guessed"] == [7]
+
+
+def test_many_families_are_bounded() -> None:
+    waves = Waves("1 min")
+    board = Board(clock=Clock())
+    board.show(waves)
+    for number in range(600):
+        waves.post(f"only {number // 2} said {number // 2}x by {number // 2}y")
+        if number % 7 == 0:
+            refreshed(board)
+    state = refreshed(board)
+    assert max(len(keys) for keys in state["family_orders"].values()) <= SHOWN
+    assert len(state["ended"]) <= 2 * ENDED
+    waves.run(300)
+    for _ in range(200):
+        waves.post()
+        refreshed(board)
+    assert max(len(row["trend"]) for row in rows(board)) <= 2 * POINTS
+
+
+# in a browser
+
+
+@pytest.fixture
+def page(waves: Waves) -> Iterator[Page]:
+    with serve(waves, title="Waves") as found:
+        yield found
+
+
+def test_cards(watch: Callable[..., Watched], page: Page, waves: Waves) -> None:
+    tab = watch(page).tab
+    cards = tab.locator(".family")
+    expect(cards).to_have_count(2)
+    expect(cards.first.locator(".size")).to_have_text("20 records")
+    expect(cards.first.locator(".badge")).to_have_text("same text")
+    expect(cards.first.locator(".text")).to_have_text([SAME])
+    expect(cards.first.locator(".ages")).to_contain_text("since")
+    expect(cards.nth(1).locator(".badge")).to_have_text("2 different texts")
+    assert sorted(cards.nth(1).locator("mark").all_text_contents()) == ["today", "tonight"]
+    expect(tab.locator("#pairs-part")).to_be_hidden()
+    expect(tab.locator("#skyband-part")).to_be_hidden()
+    expect(tab.locator("#lives canvas")).to_be_visible()
+    expect(tab.locator("#metric-families")).to_have_text("2")
+    waves.run(30)
+    expect(cards.first.locator(".size")).to_have_text("30 records")
+    expect(cards.first.locator(".grown")).to_have_text("+10 in 10 s")
+    tab.get_by_role("searchbox", name="containing").fill("PARCEL customs")
+    expect(cards).to_have_count(1)
+    expect(cards.first.locator(".rank")).to_have_text("2")
+    tab.get_by_role("searchbox", name="containing").fill("nowhere")
+    expect(tab.locator("#families-empty")).to_have_text("No family matches the filter.")
+
+
+def test_orders_by_keyboard_and_ended_ones(watch: Callable[..., Watched], page: Page, waves: Waves) -> None:
+    tab = watch(page).tab
+    expect(tab.locator(".family")).to_have_count(2)
+    tab.get_by_role("radio", name="largest").focus()
+    tab.keyboard.press("ArrowRight")
+    expect(tab.get_by_role("radio", name="newest")).to_be_checked()
+    expect(tab.locator(".family .text").first).to_contain_text("parcel")
+    tab.get_by_role("radio", name="ended").check()
+    expect(tab.locator("#families-empty")).to_have_text("No family has ended yet.")
+    waves.families_of.advance(waves.time.replace(hour=13))
+    page.board.take_changes(waves.changes())
+    expect(tab.locator(".family")).to_have_count(2)
+    expect(tab.locator(".family .ages").first).to_contain_text("ended")
+    expect(tab.locator(".family").first.get_by_role("button")).to_be_hidden()
+    tab.get_by_role("radio", name="largest").check()
+    expect(tab.locator(".family")).to_have_count(0)
+
+
+def test_members_in_a_dialog(watch: Callable[..., Watched], page: Page) -> None:
+    watched = watch(page)
+    tab = watched.tab
+    button = tab.get_by_role("button", name="Members of family 2, 20 records")
+    button.focus()
+    tab.keyboard.press("Enter")
+    dialog = tab.locator("#why")
+    expect(dialog).to_contain_text("20 records in the window. The first was 1.")
+    expect(dialog.locator("section")).to_have_count(2)
+    expect(dialog.locator("section").first.locator("li")).to_have_count(10)
+    expect(dialog.locator("section").first.locator(".text")).to_have_text(
+        EDITED.format(word=dialog.locator("section").first.locator("mark").text_content())
+    )
+    tab.keyboard.press("Escape")
+    expect(button).to_be_focused()
+
+
+def test_hostile_families_beside_pairs_narrow_and_dark(watch: Callable[..., Watched], waves: Waves) -> None:
+    posts = Posts(k=3)
+    for _ in range(30):
+        posts.post()
+    for number in range(8):
+        waves.post(HOSTILE)
+        waves.post(f"another family {number // 2} {number // 2}a {number // 2}b {number // 2}c")
+    with serve(posts) as page:
+        page.show(waves)
+        tab = watch(page, width=360, color_scheme="dark", reduced_motion="reduce").tab
+        expect(tab.locator(".pair")).to_have_count(3)
+        expect(tab.locator(".family")).to_have_count(4)
+        tab.get_by_role("button", name="Show 3 more").click()
+        expect(tab.locator(".family")).to_have_count(7)
+        expect(tab.locator(".family", has_text="onerror").locator(".text")).to_have_text([HOSTILE])
+        assert tab.evaluate("document.querySelectorAll('.family script, .family img').length") == 0
+        expect(tab.locator("#lives canvas")).to_be_visible()
+        expect(tab.locator("#skyband canvas")).to_be_visible()
+        wait_until(tab, lambda: tab.evaluate("document.documentElement.scrollWidth") == 360)
+
+
+def test_copies_of_a_pair(watch: Callable[..., Watched]) -> None:
+    join = swoop.TopKJoin(k=3, window=100, copies="once")
+    for time, text in enumerate(["abcd", "abcd", "abce", "abcd", "xy"]):
+        join.insert(list(text), time, id=f"{text}{time}")
+    with serve(join) as page:
+        tab = watch(page).tab
+        sides = tab.locator(".pair .who")
+        expect(sides).to_have_text(["newer abce2", "older abcd0 · 3 copies since 0, last 3"])
+        row = tab.locator(".pair").element_handle()
+        join.insert(list("abcd"), 5, id="again")
+        expect(sides.nth(1)).to_have_text("older abcd0 · 4 copies since 0, last 5")
+        assert tab.evaluate("(row) => row.isConnected", row)  # only the number is drawn anew
