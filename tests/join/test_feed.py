@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import random
 from pathlib import Path
 from typing import Any
 
@@ -52,6 +53,24 @@ def test_a_wrong_change_is_never_passed_on(rows: Any, message: str) -> None:
         feed.take(engine, Ids())
     assert len(feed.waiting()) == 0
     assert engine.forgotten == 0
+
+
+@pytest.mark.parametrize("k", [2, None])
+@pytest.mark.parametrize("copies", ["each", "once"])
+def test_a_change_says_which_set_has_brought_it_about(k: int | None, copies: Any) -> None:
+    rng = random.Random(5)
+    join = swoop.TopKJoin(k, 9, min_similarity=0.2, copies=copies, track_changes=True)
+    seen = set()
+    for number in range(300):
+        time = number // 3
+        join.advance(time)
+        assert set(join._change_rows().rows["by"].tolist()) <= {-1}
+        join.insert(rng.choices(range(5), k=3), time)
+        rows = join._change_rows().rows
+        assert set(rows["by"].tolist()) <= {number}
+        seen |= {(kind, newer == number) for kind, newer in zip(rows["kind"].tolist(), rows["newer"].tolist(), strict=True)}
+    assert ((ENTER, False) in seen) == (copies == "once" and k is not None)  # a renewed pair comes into the top-k
+    assert ((OUTRANKED, False) in seen) == (k is not None)
 
 
 def test_pairs_may_come_back() -> None:

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import random
+
 import numpy as np
 import pyarrow as pa
 import pytest
@@ -9,7 +11,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from swoop.join import payloads
-from swoop.join.payloads import ListPayloads, TablePayloads
+from swoop.join.payloads import ListPayloads, RecordPayloads, TablePayloads
 
 steps = st.lists(st.tuples(st.integers(1, 5), st.integers(0, 4)), max_size=40)  # how many arrive, and how many of them leave
 
@@ -55,3 +57,24 @@ def test_few_tables_however_few_rows_come() -> None:
         found.forget(number - 500)
     assert len(found._segments) <= 13
     assert 500 <= found.size < 2500
+
+
+@given(steps, st.integers(0, 2**32).map(random.Random))
+def test_first_sets_of_records(given: list[tuple[int, int]], rng: random.Random) -> None:
+    """They are known as long as their records live, and some others."""
+    found, arrived, oldest = RecordPayloads(), 0, 0
+    identities: list[int] = []  # of the record of each set
+    for count, left in given:
+        for number in range(arrived, arrived + count):
+            identities.append(rng.choice([*identities[oldest:], number]))
+        found.add(arrived, pa.table({"number": range(arrived, arrived + count)}))
+        arrived += count
+        oldest = min(oldest + left, arrived - 1)
+        valid = np.unique(identities[oldest:])
+        found.forget_unnamed(oldest, lambda valid=valid: valid)  # type: ignore[misc]
+        wanted = np.array(rng.choices([*valid.tolist(), *range(oldest, arrived)], k=6))
+        assert found.take(wanted)["number"].to_pylist() == wanted.tolist()
+        first, columns = found.columns(["number"])
+        assert columns["number"].to_pylist() == list(range(first, arrived))
+        assert first <= oldest
+        assert len(columns) + len(found._identities) <= 3 * (arrived - oldest) + 2 * len(valid) + 10

@@ -1,6 +1,7 @@
 """Cells and their merge, without Spark: workers that forget, attempts that do not count, batches that come again.
 
-Tests of swoop.live.cell, swoop.live.cell_engines, swoop.live.engines, swoop.live.grid, swoop.live.merge.
+Tests of swoop.live.cell, swoop.live.cell_engines, swoop.live.engines, swoop.live.grid, swoop.live.merge, swoop.live.part,
+swoop.live.record_cell, swoop.live.record_merge, swoop.live.record_part.
 """
 
 from __future__ import annotations
@@ -28,6 +29,8 @@ from swoop.live.checkpoint import Checkpoint
 from swoop.live.grid import Grid
 from swoop.live.live_stream import LiveStream
 from swoop.live.outputs import FolderOutput
+from swoop.live.pieces import concatenated
+from swoop.live.record_cell import make_cell
 from swoop.results import Pair
 from swoop.spark import cells as cells_module
 from swoop.spark.cells import Cells, Layout, packed, serialise
@@ -104,15 +107,12 @@ class Cluster:
 
     def run(self, rows: pa.Table, ended: int | None, run: str) -> pa.Table:
         """What the cells say about a batch."""
-        group = pa.array([hash(name) % self.layout.grid.groups for name in rows["id"].to_pylist()], pa.int32())
-        rows = rows.append_column("group", group)
+        if self.spec.join.copies == "each":
+            group = pa.array([hash(name) % self.layout.grid.groups for name in rows["id"].to_pylist()], pa.int32())
+            rows = rows.append_column("group", group)
         cuts = sorted(self.chance.randrange(rows.num_rows + 1) for _ in range(2))
         tasks = [rows[a:b] for a, b in zip([0, *cuts], [*cuts, rows.num_rows], strict=True) if b > a]
-        routed = (
-            pa.Table.from_batches([packed(task, self.layout, self.spec.max_ahead) for task in tasks]).to_pandas()
-            if tasks
-            else None
-        )
+        routed = pa.Table.from_batches([packed(task, self.layout, self.spec) for task in tasks]).to_pandas() if tasks else None
         said = [pd.DataFrame({"cell": [], "what": [], "data": []})]
         if routed is not None:
             for number, key in enumerate(self.layout.keys):
@@ -310,6 +310,79 @@ def test_a_damaged_chunk_is_told(folder: Path) -> None:
 def test_errors_of_cells_come_to_the_driver_as_they_are(error: SwoopError) -> None:
     found = error_from_json(error_to_json(error))
     assert (type(found), str(found)) == (type(error), str(error))
+
+
+def lasting_records() -> Run:
+    """Three records for a long time, and then two."""
+    rows = [Row(n, n, (n % 3, 7, 8)) for n in range(60)] + [Row(n, n, (20 + n // 3 % 2, 8)) for n in range(60, 120)]
+    return Run([rows[n : n + 7] for n in range(0, 120, 7)], frozenset({4}), with_join(SPEC, copies="once"))
+
+
+def test_records_that_outlive_their_first_sets(folder: Path) -> None:
+    """They are called after them, in all cells and after all deaths; the names of those that are gone are not kept."""
+    case = lasting_records()
+    cluster = Cluster(case, 2, random.Random(3))
+    live = run_on(cluster, fresh(folder), case, dies=0.3)
+    check(folder, case, live)
+    changes = read(folder, "changes")
+    assert max(row["newer_last_seen"] - row["newer_first_seen"] for row in changes) > 40
+    assert max(row["newer_copies"] for row in changes) >= 4
+    for kept in cluster.kept:
+        state = CellState.from_json(kept.committed["state"][0])
+        assert len(kept.committed) == 1 + len(state.chunks) + len(state.names)
+        assert sum(chunk.rows for chunk in state.names) < 40
+    (pair,) = live.topk
+    assert live.explain(pair).shared == {8}
+    with pytest.raises(NotInWindow, match="no longer in the top-k"):
+        live.explain(replace(pair, newer=3))
+
+
+def test_crafted_names(folder: Path) -> None:
+    """A name must be that of a set that came before."""
+    case = lasting_records()
+    cluster = Cluster(case, 2, random.Random(3))
+    run_on(cluster, fresh(folder), case)
+    store = cells_module._SparkStore(cluster.kept[1], Value(cluster.kept[1]))
+    state = CellState.from_json(cluster.kept[1].committed["state"][0])
+    names = concatenated(list(chunks.read_chunks(store, state.names)))
+    for column, value in (("first_number", 10**6), ("first_number", -1), ("first_time", 10**6), ("first_time", -(2**62))):
+        place = names.column_names.index(column)
+        crafted = names.set_column(place, column, pa.array([value] * len(names), pa.int64()))
+        chunk = chunks.write_chunk(store, "crafted", 0, crafted)
+        with pytest.raises(InvalidFile, match="the state of cell 1 is damaged: chunk names: the first set of a record is not"):
+            make_cell(cluster.spec, cluster.layout.grid, 1, replace(state, names=(chunk,)), store)
+    chunk = chunks.write_chunk(store, "crafted", 0, names.drop_columns("first_id"))
+    with pytest.raises(InvalidFile, match="chunk crafted: there is no column 'first_id'"):
+        make_cell(cluster.spec, cluster.layout.grid, 1, replace(state, names=(chunk,)), store)
+
+
+@settings(max_examples=60, deadline=None)
+@given(st.lists(st.lists(st.integers(-3, 12), max_size=6), min_size=1, max_size=12), st.integers(2, 4), st.randoms())
+def test_equal_sets_are_in_one_group(sets: list[list[int]], groups: int, chance: random.Random) -> None:
+    """Whatever the order of their tokens, of whichever type, and whoever asks."""
+    others = [one[::-1] + (chance.choices(one, k=3) if one else []) for one in sets]
+    grid = Grid(groups)
+    for make in (int, str, lambda token: str(token).encode()):
+        rows, again = (pa.table({"tokens": pa.array([[make(t) for t in one] for one in given])}) for given in (sets, others))
+        if rows["tokens"].type == pa.list_(pa.null()):
+            continue
+        found = grid.groups_of(rows, "tokens").to_pylist()
+        assert grid.groups_of(again.slice(0), "tokens").to_pylist() == found
+        assert [grid.groups_of(rows.slice(n, 1), "tokens")[0].as_py() for n in range(len(sets))] == found
+        assert set(found) <= set(range(groups))
+
+
+def test_groups_of_texts_are_those_of_their_words() -> None:
+    texts = ["One two", "TWO, one!", "two one two", "", "ΑΣ", "ας"] + [f"{n} words" for n in range(3000)]
+    found = Grid(3).groups_of(pa.table({"text": texts}), words("text")).to_pylist()
+    assert len({*found[:3]}) == len({*found[4:6]}) == 1
+    assert min(found.count(group) for group in range(3)) > 800
+    tokens = pa.array([words("text")(text) for text in texts])
+    assert Grid(3).groups_of(pa.table({"text": tokens}), "text").to_pylist() == found
+    numbers = pa.table({"tokens": [[n, 1] for n in range(3000)]})
+    found = Grid(4).groups_of(numbers, "tokens").to_pylist()
+    assert min(found.count(group) for group in range(4)) > 600
+    assert found[:8] == Grid(4).groups_of(numbers.slice(0, 8), "tokens").to_pylist()
 
 
 def test_a_worker_forgets_what_others_do(monkeypatch: pytest.MonkeyPatch) -> None:

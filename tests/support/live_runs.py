@@ -102,6 +102,7 @@ class Run:
             "similarity": join.similarity,
             "two_streams": join.two_streams,
             "min_similarity": join.min_similarity,
+            "copies": join.copies,
         }
 
 
@@ -229,13 +230,20 @@ def expected(run: Run) -> Any:
     if records and watermark - 1 > records[-1].time:  # an empty set makes no pair, but time goes on to it
         records.append(replace(records[-1], tokens=(), time=watermark - 1))
     judged = judge(records, **run.options())
-    changes = [(c.time, c.kind, c.pair.newer, c.pair.older, c.pair.similarity, c.pair.overlap) for c in judged.changes]
+    names = columns_of(run.spec)
+    changes = [(c.time, c.kind, *(getattr(c.pair, name) for name in names)) for c in judged.changes]
     return changes, late, rejected, judged.topk()
+
+
+def columns_of(spec: StreamSpec) -> tuple[str, ...]:
+    """What is compared of pairs."""
+    seen = [f"{which}_{what}" for which in ("newer", "older") for what in ("copies", "first_seen", "last_seen")]
+    return ("newer", "older", "similarity", "overlap", "start", "end", *(seen if spec.join.copies == "once" else ()))
 
 
 def check(folder: Path, case: Run, live: LiveStream) -> None:
     changes, late, rejected, topk = expected(case)
-    names = ("time", "kind", "newer", "older", "similarity", "overlap")
+    names = ("time", "kind", *columns_of(case.spec))
     assert [tuple(row[name] for name in names) for row in read(folder, "changes")] == changes
     assert [row["id"] for row in read(folder, "late")] == late
     assert len(read(folder, "rejected")) == rejected
@@ -251,12 +259,14 @@ def check(folder: Path, case: Run, live: LiveStream) -> None:
 @st.composite
 def runs(draw: st.DrawFn, idle: bool = False) -> Run:
     similarity = draw(st.sampled_from(SIMILARITIES))
+    least = draw(thresholds(similarity))
     join = JoinSpec(
-        draw(st.sampled_from([1, 2, 3, 10])),
+        draw(st.sampled_from([1, 2, 3, 10] if least is None else [1, 3, 10, None])),
         draw(st.integers(1, 25)),
         similarity,
         two_streams=draw(st.booleans()),
-        min_similarity=draw(thresholds(similarity)),
+        min_similarity=least,
+        copies=draw(st.sampled_from(["each", "once"])),
     )
     spec = StreamSpec(
         join,
@@ -334,7 +344,7 @@ def with_texts(case: Run, function: TokenFunction) -> Run:
     return replace(case, batches=batches, spec=replace(case.spec, tokens=function, token_type=str(function)))
 
 
-def scenario(idle: bool = False) -> Run:
+def scenario(idle: bool = False, **asked: Any) -> Run:
     chance = random.Random(5)
     rows = [
         Row(n, n // 2 - chance.choice([0, 0, 1, 3, 9]), tuple(chance.choices(range(6), k=chance.randrange(1, 5))))
@@ -342,5 +352,8 @@ def scenario(idle: bool = False) -> Run:
     ]
     rows = [replace(row, reason="bad") if row.id % 17 == 5 else row for row in rows]
     return Run(
-        [rows[n : n + 7] for n in range(0, 60, 7)], frozenset({4}), idles=((), (), (5, 2), (), (), (), (30,)) if idle else ()
+        [rows[n : n + 7] for n in range(0, 60, 7)],
+        frozenset({4}),
+        with_join(SPEC, **asked),
+        idles=((), (), (5, 2), (), (), (), (30,)) if idle else (),
     )

@@ -53,6 +53,16 @@ def options(rng: random.Random) -> dict[str, Any]:
     }
 
 
+def with_copies(case: Run, rng: random.Random) -> Run:
+    """The same, but copies count once."""
+    case = replace(case, spec=live_runs.with_join(case.spec, copies="once"))
+    rows = [row for batch in case.batches for row in batch]
+    again = [
+        [replace(row, tokens=rng.choice(rows).tokens) if rng.random() < 0.4 else row for row in batch] for batch in case.batches
+    ]
+    return replace(case, batches=again)
+
+
 def sliced(seed: int, taken: Counter[str]) -> int:
     """A history, cut anywhere."""
     rng = random.Random(f"{seed} sliced")
@@ -101,6 +111,7 @@ def _lived(seed: int, cells: int | None, taken: Counter[str]) -> int:
 
     rng = random.Random(f"{seed} {cells}")
     case = run_of(rng)
+    case = with_copies(case, rng) if rng.random() < 0.5 else case
     if cells is None:
         case = replace(case, idles=tuple(tuple(rng.choices([1, 40, 4000], k=rng.choice([0, 0, 1, 2]))) for _ in case.batches))
     with (

@@ -28,7 +28,7 @@ from swoop.engine.arrival import enter_set, entered_set, rebase, request_room
 from swoop.engine.candidates import count_below, find_candidates, forget, relevant_sizes, visit_list
 from swoop.engine.compile import int64, jit, kernel, noinline
 from swoop.engine.feed import ENTER as ENTERS
-from swoop.engine.feed import EXPIRED, describe, describe_copies, note
+from swoop.engine.feed import EXPIRED, describe, describe_copies, note, note_by_next
 from swoop.engine.index import list_of
 from swoop.engine.layout import (
     CHANGE,
@@ -47,7 +47,7 @@ from swoop.engine.layout import (
 )
 from swoop.engine.memory import Memory
 from swoop.engine.rank import MAX_SET_SIZE, Sizes, key, remainder, upper_bound
-from swoop.engine.records import expire_sets, is_newer, newest_of
+from swoop.engine.records import expire_sets, is_newer, newest_of, tell_record
 from swoop.engine.settings import Settings
 from swoop.engine.sorting import bring_smallest, sort
 from swoop.engine.stock import sort_pairs, write_pair
@@ -173,7 +173,7 @@ def note_ended(state: AllPairsState, oldest: int) -> None:
         if state.records.are_kept:
             expire_sets(state, time - 1)  # what is noted are the copies up to then
         for back in range(1, count + 1):
-            note(state, time, EXPIRED, ended[count - back])
+            note(state, time, EXPIRED, ended[count - back], -1)
         number = stop
 
 
@@ -318,7 +318,7 @@ def insert_pairs(state: AllPairsState) -> int:
         pair = stock.pending[q]
         keep(state, state.next, int64(min(pair.newer, pair.older)), int64(pair.overlap))
         if state.tracking:
-            note(state, state.now, ENTERS, pair)
+            note_by_next(state, ENTERS, pair)
     state.candidate_count += count
     return DONE
 
@@ -349,6 +349,7 @@ def insert_set(state: AllPairsState, arrival: Arrival) -> int:
     code = insert_pairs(state)
     if code != DONE:
         return code
+    tell_record(state)
     commit_arrival(state)
     state.stage = EXPIRE
     return DONE

@@ -38,7 +38,7 @@ from swoop.engine.layout import (
     next_arrival,
     state_of,
 )
-from swoop.engine.records import enter_record, expire_sets, foresee_record, hash_of, leave_record, rebase_records
+from swoop.engine.records import enter_record, expire_sets, foresee_record, hash_of, leave_record, rebase_records, tell_record
 from swoop.engine.stock import adopt_draft, draft_e, draft_s, drop_ended, rebase_pairs, settle, strike_out
 from swoop.engine.window import (
     commit_arrival,
@@ -237,6 +237,7 @@ def insert_set(state: State, arrival: Arrival) -> int:
         code = insert_candidates(state)
         if code != DONE:
             return code
+    tell_record(state)
     commit_arrival(state)
     state.stage = EXPIRE
     return DONE

@@ -17,6 +17,7 @@ from swoop.errors import InvalidData
 from swoop.times import LATEST
 
 MAX_TEXT_SIZE = 2**32 - 1  # bytes of a token
+UNNAMED = 2**63 - 1
 MAX_COUNT = 2**61  # of anything that was ever counted; what is added later does not overflow
 
 
@@ -34,10 +35,17 @@ class Contents:
 
 @dataclass(frozen=True)
 class Names:
-    """Where copies count once, of the record of each set: its identity, and when it was first seen."""
+    """Where copies count once, of the record of each set: its identity, and when it was first seen.
+
+    A set whose record has no name yet has the identity :data:`UNNAMED`.
+    """
 
     identities: np.ndarray
     first_seen: np.ndarray
+
+    def of(self, sets: slice) -> Names:
+        """The same of some of the sets."""
+        return Names(self.identities[sets], self.first_seen[sets])
 
 
 def checked_sets(

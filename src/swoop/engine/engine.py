@@ -33,8 +33,12 @@ from swoop.errors import CapacityExceeded, InternalError, InvalidType
 COUNTERS = ("pre_candidates", "verified", "candidate_count")
 
 _BATCH = tuple(
-    f"batch.{name}" for name in ("times", "sides", "offsets", "token_ids", "keys", "texts", "ends", "identities", "first_seen")
+    f"batch.{name}"
+    for name in ("times", "sides", "offsets", "token_ids", "keys", "texts", "ends", "identities", "first_seen", "found")
 )
+
+NOT_ASKED = np.empty(0, np.int64)
+"""In place of identities that nobody wants to know."""
 
 # Arrays that grow together. Kernels look at the size of the last one of each, so the others are never smaller.
 _BY_SET = ("probe.list_size", "probe.list_order", "probe.list_from", "probe.list_newest")
@@ -324,11 +328,18 @@ class Engine:
         self.run(self.algorithm.insert)
 
     def insert(
-        self, times: np.ndarray, offsets: np.ndarray, tokens: Tokens, sides: np.ndarray, names: Names | None = None
+        self,
+        times: np.ndarray,
+        offsets: np.ndarray,
+        tokens: Tokens,
+        sides: np.ndarray,
+        names: Names | None = None,
+        found: np.ndarray = NOT_ASKED,
     ) -> None:
         """Let sets arrive. The n-th has the tokens ``offsets[n]`` to ``offsets[n + 1]``; ``sides`` is empty in a self join.
 
-        Records of sets that have arrived elsewhere keep their names.
+        Records of sets that have arrived elsewhere keep their names. ``found``: room for the identities of the sets' records,
+        where copies count once.
         """
         self.ready()
         times, offsets, tokens, sides = checked_sets(times, offsets, tokens, sides, self.settings.streams)
@@ -340,7 +351,8 @@ class Engine:
             first, size = int(offsets[at]), int(offsets[at + 1] - offsets[at])
             self.interning.intern(tokens.slice(first, min(first + max(chunk, size), len(tokens))), size)
             self.memory.install(
-                {"batch.times": times, "batch.sides": sides, "batch.offsets": offsets}, {"batch.at": at, "batch.first": first}
+                {"batch.times": times, "batch.sides": sides, "batch.offsets": offsets, "batch.found": found},
+                {"batch.at": at, "batch.first": first},
             )
             if names is not None:
                 self.memory.install({"batch.identities": names.identities, "batch.first_seen": names.first_seen})

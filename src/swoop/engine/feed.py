@@ -53,7 +53,8 @@ def describe_copies(state: State, pair: Any, row: Any) -> None:
 
 
 @jit
-def note(state: State, time: int, kind: int, pair: Any) -> None:
+def note(state: State, time: int, kind: int, pair: Any, by: int) -> None:
+    """Note a change, and which set has brought it about; -1: none has, but time."""
     feed = state.feed
     row = feed.changes[feed.end]
     if state.records.are_kept:
@@ -61,7 +62,14 @@ def note(state: State, time: int, kind: int, pair: Any) -> None:
     feed.end += 1
     row.time = time
     row.kind = kind
+    row.by = by
     describe(state, pair, row)
+
+
+@jit
+def note_by_next(state: State, kind: int, pair: Any) -> None:
+    """Note a change that the arriving set brings about."""
+    note(state, state.now, kind, pair, state.base + state.next)
 
 
 @jit
@@ -84,11 +92,12 @@ def note_arrival(state: State, stock: Stock, size: int) -> None:
     draft = state.draft
     rank = min(state.k, stock.size) - 1
     while rank >= 0 and draft.moved[rank] >= state.k:
-        note(state, state.now, OUTRANKED, stock.pairs[rank])
+        note_by_next(state, OUTRANKED, stock.pairs[rank])
         rank -= 1
     for rank in range(min(state.k, size)):
-        if draft.pairs[rank].newer == state.next:
-            note(state, state.now, ENTER, draft.pairs[rank])
+        pair = draft.pairs[rank]
+        if pair.newer == state.next or pair.older == state.next:  # the latter, if its record was named before it arrived
+            note_by_next(state, ENTER, pair)
 
 
 @jit
@@ -115,13 +124,13 @@ def note_renewal(state: State, stock: Stock, size: int) -> None:
     rank = min(state.k, stock.size) - 1
     while rank >= 0:
         if draft.moved[rank] >= state.k:
-            note(state, state.now, OUTRANKED, stock.pairs[rank])
+            note_by_next(state, OUTRANKED, stock.pairs[rank])
         elif draft.moved[rank] < 0:
             at = partner_of_next(state, stock.pairs[rank])
             if window.size_and_hits[at] >= HIT:
                 window.size_and_hits[at] -= HIT
             else:
-                note(state, state.now, OUTRANKED, stock.pairs[rank])
+                note_by_next(state, OUTRANKED, stock.pairs[rank])
         rank -= 1
     for rank in range(min(state.k, size)):
         pair = draft.pairs[rank]
@@ -129,7 +138,7 @@ def note_renewal(state: State, stock: Stock, size: int) -> None:
             at = partner_of_next(state, pair)
             if window.size_and_hits[at] >= HIT:
                 window.size_and_hits[at] -= HIT
-                note(state, state.now, ENTER, pair)
+                note_by_next(state, ENTER, pair)
 
 
 @jit
@@ -142,11 +151,11 @@ def ending_next(stock: Stock) -> int:
 def note_expiry(state: State, stock: Stock, time: int, count: int) -> None:
     """Note that the next ``count`` pairs, which end together, expire."""
     for e in range(count):
-        note(state, time, EXPIRED, stock.pairs[stock.ranks[e]])
+        note(state, time, EXPIRED, stock.pairs[stock.ranks[e]], -1)
 
 
 @jit
 def note_entering(state: State, stock: Stock, first: int) -> None:
     """Note that the pairs from a rank on come into the top-k now, because others expired."""
     for rank in range(first, min(state.k, stock.size)):
-        note(state, state.now, ENTER, stock.pairs[rank])
+        note(state, state.now, ENTER, stock.pairs[rank], -1)

@@ -42,9 +42,14 @@ CHANGE = np.dtype(
         ("start", "i8"),
         ("end", "i8"),
         ("newer_side", "i8"),
+        ("by", "i8"),
     ]
 )
-"""A row of the change feed, with arrival numbers counted from the beginning of the stream."""
+"""A row of the change feed, with arrival numbers counted from the beginning of the stream. ``by``: of the set whose arrival
+brought the change about; -1 if it is due to time."""
+
+TOLD = tuple(name for name in CHANGE.names or () if name != "by")
+"""What of it says what has changed, and not why."""
 
 SEEN = np.dtype(
     [
@@ -245,6 +250,7 @@ class Batch(ctypes.Structure):
     ends: Int64s
     identities: Int64s  # of the records of the sets, and when those were first seen, if it is known
     first_seen: Int64s
+    found: Int64s  # room for the identities of the records that sets turn out to be of, if it is asked for
 
 
 @structure

@@ -230,6 +230,15 @@ def new_record(state: State, arrival: Arrival, digest: int) -> int:
 
 
 @jit
+def tell_record(state: State) -> None:
+    """Tell who has let the set arrive which record it is of, if that is asked for."""
+    batch = state.batch
+    if batch.found.size > 0:
+        record = int64(state.window.record[ring_slot(state.window, state.next)])
+        batch.found[batch.at] = state.records.entries[record].identity if record >= 0 else state.base + state.next
+
+
+@jit
 def leave_former_places(state: State, arrival: Arrival) -> None:
     """Where the former set is the last one before the arriving one in a list, it leaves it. Elsewhere it stays, with size 0."""
     index, former = state.index, state.records.former

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import threading
 from collections.abc import Callable, Iterable, Sequence
-from typing import Any, NamedTuple
+from typing import TYPE_CHECKING, Any, NamedTuple
 
 import numpy as np
 
@@ -15,6 +15,9 @@ from swoop.results import Id
 from swoop.text.blocks import Block
 from swoop.text.functions import TokenFunction
 from swoop.times import Clock, Time, TimeKind, WindowSpec
+
+if TYPE_CHECKING:
+    from swoop.engine.contents import Names
 
 NO_SIDES = np.empty(0, np.int8)
 
@@ -29,6 +32,17 @@ class _Begun(NamedTuple):
     ticks: Sequence[int] | np.ndarray
     arrivals: int
     now: int
+
+
+class Records(NamedTuple):
+    """Where copies count once, of the record of each set of a batch: its name, where it has one, and room for its identity."""
+
+    names: Names | None
+    found: np.ndarray
+
+    def of(self, rows: slice) -> tuple[Names | None, np.ndarray]:
+        """The same of some sets, as the engine takes it."""
+        return None if self.names is None else self.names.of(rows), self.found[rows]
 
 
 class Arrivals:
@@ -110,7 +124,13 @@ class Arrivals:
         self._begun = None
 
     def _insert_many(
-        self, data: Any, tokens: str | TokenFunction, time: str | None, id: str | None, read_sides: ReadSides
+        self,
+        data: Any,
+        tokens: str | TokenFunction,
+        time: str | None,
+        id: str | None,
+        read_sides: ReadSides,
+        records: Records | None = None,
     ) -> None:
         """Let many sets arrive, in the order of the rows of a batch."""
         from swoop.join import columns as cs
@@ -133,10 +153,16 @@ class Arrivals:
                 lengths[id] = len(ids)
             sides = read_sides(columns, lengths)
             if cs.check_lengths(lengths):
-                self._insert_blocks(kind, ticks, sets, sides, ids)
+                self._insert_blocks(kind, ticks, sets, sides, ids, records)
 
     def _insert_blocks(
-        self, kind: Any, ticks: np.ndarray, sets: Iterable[Block], sides: np.ndarray, ids: list[Any] | None
+        self,
+        kind: Any,
+        ticks: np.ndarray,
+        sets: Iterable[Block],
+        sides: np.ndarray,
+        ids: list[Any] | None,
+        records: Records | None,
     ) -> None:
         """Let sets arrive, of which the tokens come in blocks of rows."""
         try:
@@ -146,7 +172,8 @@ class Arrivals:
             times = np.arange(before, before + len(ticks)) if untimed else ticks
             for first, rows, offsets, tokens in sets:
                 rows_of = slice(first, first + rows)
-                self._engine.insert(times[rows_of], offsets, tokens, sides[rows_of] if len(sides) else sides)
+                of_records = () if records is None else records.of(rows_of)
+                self._engine.insert(times[rows_of], offsets, tokens, sides[rows_of] if len(sides) else sides, *of_records)
         finally:
             self._finish()
 

@@ -130,6 +130,25 @@ def make_topk(found: Rows, clock: Clock, similarity: Similarity, two_streams: bo
     return TopK(len(found), found.pair_maker(clock, similarity, two_streams), lambda: found.columns(clock, similarity))
 
 
+def make_changes(found: Rows, clock: Clock, similarity: Similarity, two_streams: bool) -> Changes:
+    pair = found.pair_maker(clock, similarity, two_streams)
+
+    def make(index: int) -> Change:
+        row = found.rows[index]
+        return Change(clock.result_time(int(row["time"])), KINDS[row["kind"]], pair(index))
+
+    def columns() -> dict[str, Any]:
+        import pyarrow as pa
+
+        return {
+            "time": time_column(found.rows["time"], clock),
+            "kind": pa.array([KINDS[kind] for kind in found.rows["kind"].tolist()], pa.string()),
+            **found.columns(clock, similarity),
+        }
+
+    return Changes(len(found), make, columns)
+
+
 def make_skyband(pairs: Iterable[tuple[int, float]], floor: float | None, now: int, k: int, clock: Clock) -> list[SkybandStep]:
     """The k-th similarity among the pairs that end later, from the last end to the first; of end times and similarities."""
     unbounded = clock.window.duration == 0
@@ -214,28 +233,13 @@ class Feed:
         """All changes that nobody has asked for."""
         return Rows.joined([rows for _, rows, _ in self._parts])
 
-    def changes(self, clock: Clock, similarity: Similarity, two_streams: bool) -> Changes:
+    def take_waiting(self) -> Rows:
+        """The same, for somebody who asks for them: they wait no more."""
         found = self.waiting()
-        pair = found.pair_maker(clock, similarity, two_streams)
-
-        def make(index: int) -> Change:
-            row = found.rows[index]
-            return Change(clock.result_time(int(row["time"])), KINDS[row["kind"]], pair(index))
-
-        def columns() -> dict[str, Any]:
-            import pyarrow as pa
-
-            return {
-                "time": time_column(found.rows["time"], clock),
-                "kind": pa.array([KINDS[kind] for kind in found.rows["kind"].tolist()], pa.string()),
-                **found.columns(clock, similarity),
-            }
-
-        changes = Changes(len(found), make, columns)
         if self._parts:
             self._taken = self._parts[-1][0]
             self._parts = []
-        return changes
+        return found
 
 
 class AllPairsFeed(Feed):

@@ -7,7 +7,7 @@ from __future__ import annotations
 
 from bisect import bisect_right
 from collections import deque
-from collections.abc import Iterable
+from collections.abc import Callable, Iterable
 from itertools import chain
 from operator import itemgetter
 from typing import TYPE_CHECKING, Any, Generic, TypeVar
@@ -123,3 +123,47 @@ class TablePayloads(_Payloads["pa.Table"]):
         tables = [self._segments[n][1].take(arrivals[number == n] - starts[n]) for n in np.unique(number).tolist()]
         together = pa.concat_tables(tables, promote_options="permissive")
         return together.take(np.argsort(np.argsort(number, kind="stable"), kind="stable"))
+
+
+class RecordPayloads(TablePayloads):
+    """The same where copies count once: the first sets of valid records are still known when they have left the window."""
+
+    def __init__(self) -> None:
+        super().__init__()
+        self._identities = np.empty(0, np.int64)  # of these records, in order,
+        self._first_sets: Any = None  # and their rows
+
+    def keep(self, identities: np.ndarray, rows: pa.Table) -> None:
+        """Keep the rows of sets that have left the window, in their order, and no others."""
+        self._identities, self._first_sets = identities, rows
+
+    def forget_unnamed(self, oldest: int, identities: Callable[[], np.ndarray]) -> None:
+        """Sets before ``oldest`` have left the window. ``identities`` gives those of all valid records, in order.
+
+        To ask for these takes its time, so it is done when there is as much to forget as was kept.
+        """
+        old = self.to_forget(oldest)
+        if len(old) > len(self._identities):
+            named = identities()
+            named = named[named < old.stop]
+            self.keep(named, self.take(named) if len(named) else None)
+            self.forget(oldest)
+
+    def take(self, arrivals: np.ndarray) -> pa.Table:
+        """The rows of some sets, all of which are known, in the order given."""
+        import pyarrow as pa
+
+        left = arrivals < self.first if self._segments else np.ones(len(arrivals), bool)
+        if not left.any():
+            return super().take(arrivals)
+        kept = self._first_sets.take(np.searchsorted(self._identities, arrivals[left]))
+        if left.all():
+            return kept
+        order = np.argsort(np.argsort(~left, kind="stable"), kind="stable")
+        return pa.concat_tables([kept, super().take(arrivals[~left])], promote_options="permissive").take(order)
+
+    def columns(self, names: Iterable[str]) -> tuple[int, pa.Table]:
+        """Some columns of all sets that are there since they arrived, and the arrival number of the first of them."""
+        import pyarrow as pa
+
+        return self.first, pa.concat_tables([rows.select(list(names)) for _, rows in self._segments])

@@ -12,7 +12,7 @@ import numpy as np
 import pyarrow as pa
 
 from swoop.engine.contents import MAX_COUNT, Contents, Names, check_window
-from swoop.engine.layout import CHANGE, SEEN
+from swoop.engine.layout import CHANGE, SEEN, TOLD
 from swoop.engine.rank import MAX_SET_SIZE
 from swoop.engine.tokens import Texts, Tokens
 from swoop.join.feed import KINDS, Rows
@@ -143,7 +143,8 @@ def read_sets(window: pa.Table) -> tuple[np.ndarray, Tokens]:
 def _read_changes(join: TopKJoin, changes: pa.Table, top: np.ndarray) -> Rows:
     """Changes that could have been, the last of which have led to the top-k of now."""
     rows = np.zeros(changes.num_rows, CHANGE)
-    for field in CHANGE.names or ():
+    rows["by"] = -1
+    for field in TOLD:
         rows[field] = read_numbers(changes, field)
     bounded = join.similarity.kind in (JACCARD, COSINE, DICE)
     ranges: dict[str, tuple[float, float]] = {

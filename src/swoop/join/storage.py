@@ -21,7 +21,7 @@ import numpy as np
 import pyarrow as pa
 
 from swoop.engine.contents import Contents
-from swoop.engine.layout import CHANGE, SEEN
+from swoop.engine.layout import CHANGE, SEEN, TOLD
 from swoop.errors import CapacityExceeded, InvalidFile
 from swoop.join.ipc import from_stream, to_stream
 from swoop.join.restoring import demand, id_columns, restore
@@ -99,7 +99,7 @@ SET_TYPES = {
 _WINDOW_TYPES = {"side": pa.int8(), **SET_TYPES}
 _RECORD_TYPES = {"identity": pa.int64(), "first_seen": pa.int64(), **id_types("record_id")}
 _CHANGES_TYPES = {
-    **{name: pa.from_numpy_dtype(CHANGE[name]) for name in CHANGE.names or ()},
+    **{name: pa.from_numpy_dtype(CHANGE[name]) for name in TOLD},
     **id_types("newer_id"),
     **id_types("older_id"),
 }
@@ -212,7 +212,7 @@ def set_columns(contents: Contents, ids: list[Id | None]) -> dict[str, pa.Array]
 def _changes_table(join: TopKJoin) -> pa.Table:
     pending = join._feed.waiting()
     columns = {
-        **{name: pa.array(np.ascontiguousarray(pending.rows[name])) for name in CHANGE.names or ()},
+        **{name: pa.array(np.ascontiguousarray(pending.rows[name])) for name in TOLD},
         **id_values("newer_id", list(pending.newer)),
         **id_values("older_id", list(pending.older)),
     }

@@ -5,19 +5,22 @@ from __future__ import annotations
 import os
 from collections.abc import Callable, Iterable
 from dataclasses import dataclass
-from typing import Any, Self
+from typing import TYPE_CHECKING, Any, Self
 
 import numpy as np
 
 from swoop.errors import InvalidArgument, InvalidData, InvalidType, NotInWindow
 from swoop.join.algorithms import make_engine
-from swoop.join.arrivals import NO_SIDES, Arrivals
-from swoop.join.feed import AllPairsFeed, Feed, Rows, make_skyband, make_topk
+from swoop.join.arrivals import NO_SIDES, Arrivals, Records
+from swoop.join.feed import AllPairsFeed, Feed, Rows, make_changes, make_skyband, make_topk
 from swoop.results import Changes, Explanation, Id, Pair, SkybandStep, Stream, TopK
 from swoop.similarity import Similarity
 from swoop.spec import Copies, JoinSpec
 from swoop.text.functions import TokenFunction
 from swoop.times import Time
+
+if TYPE_CHECKING:
+    from swoop.engine.contents import Names
 
 
 @dataclass(frozen=True, slots=True)
@@ -259,6 +262,24 @@ class TopKJoin(Arrivals):
         """
         self._insert_many(data, tokens, time, id, lambda columns, lengths: self._read_sides(columns, stream, lengths))
 
+    def _insert_records(
+        self, data: Any, tokens: str | TokenFunction, stream: str | None, names: Names | None = None
+    ) -> np.ndarray:
+        """The same where copies count once and this join has a part of a stream. Gives the identity of each set's record.
+
+        ``names``: what records are called whose first sets have left the window before these sets arrive here.
+        """
+        found = np.zeros(len(data), np.int64)
+        self._insert_many(
+            data,
+            tokens,
+            "time",
+            None,
+            lambda columns, lengths: self._read_sides(columns, stream, lengths),
+            Records(names, found),
+        )
+        return found
+
     def _read_sides(self, columns: Any, stream: str | None, lengths: dict[str, int]) -> np.ndarray:
         from swoop.join import columns as cs
 
@@ -291,7 +312,13 @@ class TopKJoin(Arrivals):
         with self._lock:
             self._finish()
             self._feed.take(self._engine, self._ids)  # there are some if reading went on with what was interrupted
-            return self._feed.changes(self._clock, self.similarity, self.two_streams)
+            return make_changes(self._feed.take_waiting(), self._clock, self.similarity, self.two_streams)
+
+    def _change_rows(self) -> Rows:
+        """The same as rows of the engine, which also say what has brought a change about."""
+        with self._lock:
+            self._finish()
+            return self._feed.take_waiting()
 
     def skyband(self) -> list[SkybandStep]:
         """How similar a new pair must be to matter, by its end time: the paper's lower bound, in steps.

@@ -20,21 +20,16 @@ import pyarrow.compute as pc
 
 from swoop import errors
 from swoop.errors import InvalidFile, SwoopError
-from swoop.join.payloads import TablePayloads
-from swoop.join.topk_join import TopKJoin
 from swoop.live.ahead import believe, rejected_rows, split_ahead
 from swoop.live.chunks import SETS, Chunk, Damaged, Store, add_rows, read_chunks, seal, unseal
 from swoop.live.grid import Grid
+from swoop.live.part import Part
 from swoop.live.pieces import concatenated, drained, in_pieces
 from swoop.live.row_order import same_key_as_before, sort_rows
 from swoop.live.stream_spec import StreamSpec
 from swoop.live.watermark import advance_watermark, expired_until, split_all_at_watermark, split_at_watermark
-from swoop.text.functions import TokenFunction
 
-SET = ("time", "id", "copy", "stream", "text")  # who a set is, and what results say about it
-TIEBREAK = ("id", "copy")  # what tells sets of the same time apart, and orders them
 COLUMNS = (*SETS, "group")  # that the rows of a cell have at least
-SHARES = ("shared", "only_newer", "only_older")
 
 
 class CellStore(Store, Protocol):
@@ -49,7 +44,10 @@ class CellStore(Store, Protocol):
 
 @dataclass(frozen=True)
 class CellState:
-    """What a cell knows besides its rows. Times are ticks."""
+    """What a cell knows besides its rows. Times are ticks.
+
+    Where copies count once, ``entered`` is how many sets have entered the cell, and ``names`` are chunks of names of records.
+    """
 
     version: str = ""
     batches: int = 0
@@ -57,6 +55,8 @@ class CellState:
     watermark: int | None = None
     chunks: tuple[Chunk, ...] = ()
     ahead: int = 0
+    entered: int = 0
+    names: tuple[Chunk, ...] = ()
 
     def to_json(self) -> str:
         return seal(self)
@@ -93,44 +93,27 @@ def error_from_json(data: bytes) -> SwoopError:
     return kind.__new__(kind, found["message"])  # its message is complete
 
 
-class _Part:
-    """A join of a cell, and who its sets are, by arrival number."""
-
-    def __init__(self, spec: StreamSpec, two_sides: bool) -> None:
-        self.join = TopKJoin.from_spec(replace(spec.join.in_ticks(), two_streams=two_sides, track_changes=True))
-        self.sets = TablePayloads()
-        self._tokens = spec.tokens
-
-    def insert(self, rows: pa.Table, sides: pa.Array | None) -> None:
-        known = [name for name in SET if name in rows.column_names]
-        self.sets.add(self.join.stats.sets, rows.select(known))
-        given_type = rows.schema.field("tokens").type
-        self.token_lists = pa.list_(pa.string()) if isinstance(self._tokens, TokenFunction) else given_type
-        given = rows.select(["tokens", "time"])
-        if sides is not None:
-            given = given.append_column("side", sides)
-        self.join.insert_many(given, self._tokens, stream="side" if sides is not None else None)
-
-    def forget(self) -> None:
-        """Sets that left the window are not asked for any more."""
-        figures = self.join.stats
-        self.sets.forget(figures.sets - figures.window_size)
-
-
 class Cell:
     """A cell in memory, as of some state; it goes from batch to batch."""
 
     def __init__(self, spec: StreamSpec, grid: Grid, number: int, state: CellState, store: Store) -> None:
         self._spec, self._grid, self._number = spec, grid, number
         two_sides = spec.join.two_streams or not grid.is_home(number)
-        self._parts = [_Part(spec, two_sides) for _ in range(grid.parts(number, spec.join.two_streams))]
+        self._parts = [self._part(two_sides) for _ in range(grid.parts(number, spec.join.two_streams))]
         self._held: pa.Table | None = None
         self.state = state
         with self._readable_chunks():
             entered, self._held = split_all_at_watermark(read_chunks(store, state.chunks, COLUMNS), state.watermark)
-        if self._held is not None:
-            self._insert_sorted(entered, state.watermark)
-            self._take_events()
+            if self._held is not None:
+                self._restore(entered, store)
+                self._take_events()
+
+    def _part(self, two_sides: bool) -> Any:
+        return Part(self._spec, two_sides)
+
+    def _restore(self, entered: list[pa.Table], store: Store) -> None:
+        """Let the sets arrive that had entered by the state of now."""
+        self._insert_sorted(entered, self.state.watermark)
 
     def step(self, sets: pa.Table | None, spans: np.ndarray, store: CellStore, ended: int | None = None) -> Report:
         """Take the rows of a batch. ``spans`` are the times of all rows of the batch, whichever cells they are for.
@@ -153,8 +136,9 @@ class Cell:
         entered = self._advance_watermark(sets, watermark)
         events = self._take_events()
         version = uuid.uuid4().hex
-        chunks = self._write_chunks(store, sets, watermark, f"{before.batches:09}-{version[:8]}")
-        self.state = CellState(version, before.batches + 1, highest, watermark, chunks, ahead)
+        after = CellState(version, before.batches + 1, highest, watermark, ahead=ahead)
+        with self._readable_chunks():
+            self.state = self._written(store, after, sets, f"{before.batches:09}-{version[:8]}")
         store.write_state(self.state.to_json())
         is_home = self._grid.is_home(self._number)
         figures = {
@@ -202,25 +186,39 @@ class Cell:
     def _insert_sorted(self, rows: list[pa.Table], watermark: int | None) -> None:
         """Let sets arrive in order, and time move on to just before the watermark. Takes the rows away."""
         for piece in in_pieces(drained(rows)):
-            in_order = _with_copies(sort_rows(piece))
+            in_order = self._numbered(sort_rows(piece))
             parts, sides = self._grid.roles(self._number, in_order, self._spec.join.two_streams)
             for number, part in enumerate(self._parts):
                 mine = pa.array(parts == number)
                 if pc.any(mine).as_py():
-                    part.insert(in_order.filter(mine), sides.filter(mine) if sides is not None else None)
+                    self._insert(part, in_order.filter(mine), sides.filter(mine) if sides is not None else None)
         for part in self._parts:
             if watermark is not None and part.join.stats.sets:
                 part.join.advance(watermark - 1)
 
-    def _write_chunks(self, store: CellStore, sets: pa.Table | None, watermark: int | None, step: str) -> tuple[Chunk, ...]:
-        """Write the rows of a batch, and delete the chunks that nobody needs any more."""
-        before = self.state.chunks
-        expired = expired_until(watermark, self._spec.join.window.duration)
-        if sets is None:
+    def _numbered(self, rows: pa.Table) -> pa.Table:
+        """Rows, in order, with what tells those apart that are alike."""
+        return with_copies(rows, same_key_as_before(rows))
+
+    def _insert(self, part: Any, rows: pa.Table, sides: pa.Array | None) -> None:
+        part.insert(rows, sides)
+
+    def _expired(self, watermark: int | None) -> int:
+        """The time up to which rows have left the window."""
+        return expired_until(watermark, self._spec.join.window.duration)
+
+    def _written(self, store: CellStore, after: CellState, sets: pa.Table | None, step: str) -> CellState:
+        """A state, with the chunks that it names: those that the state of now names and the rows of a batch."""
+        return replace(after, chunks=self._write_chunks(store, self.state.chunks, step, sets, self._expired(after.watermark)))
+
+    def _write_chunks(
+        self, store: CellStore, before: tuple[Chunk, ...], step: str, rows: pa.Table | None, expired: int
+    ) -> tuple[Chunk, ...]:
+        """Write rows beside those of other chunks, and delete the chunks that nobody needs any more."""
+        if rows is None:
             chunks = tuple(chunk for chunk in before if chunk.latest > expired)
         else:
-            with self._readable_chunks():
-                chunks = add_rows(store, before, step, sets, expired)
+            chunks = add_rows(store, before, step, rows, expired)
         for name in {chunk.name for chunk in before} - {chunk.name for chunk in chunks}:
             store.delete(name)
         return chunks
@@ -238,64 +236,15 @@ class Cell:
 
     def _take_events(self) -> pa.Table:
         """The changes since the last call, with everything that the merge of the cells must know about them."""
-        found = [events for part in self._parts if (events := _events(part)) is not None]
-        for part in self._parts:
-            part.forget()
+        found = [events for part in self._parts if (events := part.take_events()) is not None]
         return concatenated(found) if found else pa.table({})
 
 
-def _with_copies(rows: pa.Table) -> pa.Table:
-    """Rows, in order, with a number that tells those apart that are the same in time and id.
+def with_copies(rows: pa.Table, is_same: np.ndarray) -> pa.Table:
+    """Rows, in order, with a number that tells those apart of which each is the same as the one before.
 
-    Sets of one id are in one group, so whoever has one of them has them all, and gives them the same numbers.
+    They are in one group, so whoever has one of them has them all, and gives them the same numbers.
     """
     places = np.arange(rows.num_rows)
-    first = np.maximum.accumulate(np.where(same_key_as_before(rows), 0, places))
+    first = np.maximum.accumulate(np.where(is_same, 0, places))
     return rows.append_column("copy", pa.array(places - first))
-
-
-def _events(part: _Part) -> pa.Table | None:
-    """The changes of a join: who the pair is, and which step they belong to.
-
-    A step is an arrival or a moment at which pairs expire. What enters with the time of its newer set is due to that arrival;
-    what is outranked, to the arrival of what enters after it.
-    """
-    changes = part.join.changes().to_arrow()
-    if not changes.num_rows:
-        return None
-    kind, time = changes["kind"].to_numpy(zero_copy_only=False), changes["time"].to_numpy()
-    newer, older = (part.sets.take(changes[name].to_numpy()) for name in ("newer", "older"))
-    arrives = (kind == "enter") & (newer["time"].to_numpy() == time)
-    by = np.where(arrives, changes["newer"].to_numpy(), -1)
-    after = np.minimum.accumulate(np.where(arrives, np.arange(len(by)), len(by))[::-1])[::-1]  # the next arrival's place
-    outranked = kind == "outranked"
-    by[outranked] = by[after[outranked]]
-    steps = part.sets.take(np.maximum(by, part.sets.first))
-    is_arrival = pa.array(by >= 0)
-    shares = _shares(part, changes)
-    return pa.table(
-        {
-            "time": changes["time"],
-            "kind": changes["kind"],
-            "similarity": changes["similarity"],
-            "overlap": changes["overlap"],
-            "arrival": is_arrival,
-            **{f"by_{name}": pc.if_else(is_arrival, steps[name], pa.scalar(None, steps[name].type)) for name in TIEBREAK},
-            **{f"newer_{name}": newer[name] for name in newer.column_names},
-            **{f"older_{name}": older[name] for name in older.column_names},
-            **shares,
-        }
-    )
-
-
-def _shares(part: _Part, changes: pa.Table) -> dict[str, pa.Array]:
-    """What both sets of a pair share and what only one has, for pairs that are in the top-k now."""
-    pairs = zip(*(changes[name].to_pylist() for name in ("newer", "older", "kind")), strict=True)
-    entered = {(newer, older): number for number, (newer, older, kind) in enumerate(pairs) if kind == "enter"}
-    rows: list[Any] = [(None, None, None)] * changes.num_rows
-    for pair in part.join.topk():
-        if pair.arrivals in entered:
-            found = part.join.explain(pair)
-            rows[entered[pair.arrivals]] = [sorted(found.shared), sorted(found.only_newer), sorted(found.only_older)]
-    columns = zip(*rows, strict=True)
-    return {name: pa.array(column, part.token_lists) for name, column in zip(SHARES, columns, strict=True)}

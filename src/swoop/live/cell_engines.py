@@ -21,6 +21,7 @@ from swoop.live.chunks import from_bytes
 from swoop.live.engines import NO_ROWS, Snapshot, StepResult
 from swoop.live.merge import Merge
 from swoop.live.pieces import concatenated
+from swoop.live.record_merge import RecordMerge
 from swoop.live.stream_spec import StreamSpec
 from swoop.live.watermark import MIN_TICK
 from swoop.results import Changes, Explanation, Pair, SkybandStep
@@ -54,14 +55,16 @@ class CellEngines:
         """Read the union of the cells' top-k. With cells, k cannot be lowered."""
         union = concatenated(list(self._checkpoint.read(state.chunks)))
         join = self._spec.join
-        self._merge = Merge(k, join.similarity, self._spec.clock(), join.two_streams, union)
+        kind = RecordMerge if join.copies == "once" else Merge
+        self._merge = kind(k, join.similarity, self._spec.clock(), join.two_streams, union, _last_tick(state.watermark))
         return None
 
     def process_batch(self, before: State, batch: int, rows: pa.Table) -> StepResult:
         """Take the results of the cells for a batch; ``rows`` have the columns ``cell``, ``what`` and ``data``."""
         tables, figures = _read_results(rows)
         self.cells = sorted(figures, key=lambda one: one["cell"])
-        changes = self._merge.apply(tables["events"])
+        watermark = figures[0]["watermark"] if figures else before.watermark
+        changes = self._merge.apply(tables["events"], _last_tick(watermark))
         if (most := self._spec.join.max_pairs) is not None and len(self._merge) > most:
             raise too_many_pairs(len(self._merge), most, "after this batch")
         counted = before.counters
@@ -71,7 +74,7 @@ class CellEngines:
             batch=batch,
             ended=False,
             highest=figures[0]["highest"] if figures else before.highest,
-            watermark=figures[0]["watermark"] if figures else before.watermark,
+            watermark=watermark,
             figures=_sum(figures) if figures else before.figures,
             counters=replace(
                 counted,
@@ -94,7 +97,7 @@ class CellEngines:
     def advance(self, before: State, after: State) -> StepResult:
         """The end of the stream: cells learn the time from rows, so there is no other step without any."""
         tables, figures = _read_results(self._finish_cells())
-        changes = self._merge.apply(tables["events"])
+        changes = self._merge.apply(tables["events"], _last_tick(after.watermark))
         counted = before.counters
         counters = replace(counted, sets=counted.rows - counted.late - counted.rejected)
         state = replace(after, ended_at=after.watermark, counters=counters, figures=_sum(figures))
@@ -144,6 +147,11 @@ def _read_results(results: pa.Table) -> tuple[dict[str, pa.Table], list[dict[str
         found[what].append(json.loads(buffer.to_pybytes()) if what == "figures" else from_bytes(buffer))
     figures = found.pop("figures")
     return {what: concatenated(tables) if tables else NO_ROWS for what, tables in found.items()}, figures
+
+
+def _last_tick(watermark: int | None) -> int:
+    """The time that cells have reached with a watermark."""
+    return MIN_TICK if watermark is None else watermark - 1
 
 
 def _sum(figures: list[dict[str, Any]]) -> dict[str, int]:

@@ -9,47 +9,66 @@ from __future__ import annotations
 
 from bisect import bisect_left
 from itertools import groupby
-from typing import Any
+from typing import Any, ClassVar
 
 import pyarrow as pa
 
 from swoop.errors import InternalError
 from swoop.join.feed import id_column, make_skyband, time_column
-from swoop.live.cell import SHARES, TIEBREAK
+from swoop.live.part import SHARES, Part
+from swoop.live.watermark import MIN_TICK
 from swoop.results import Change, Changes, Explanation, Kind, Pair, SkybandStep, TopK
 from swoop.similarity import Similarity
 from swoop.times import Clock
 
-SET_KEY = ("time", *TIEBREAK)  # what orders sets, and tells them apart
+Row = dict[str, Any]
+Order = tuple[Any, ...]
 
 
-class _Entry:
-    """A pair of some cell's top-k. ``order`` is its place in the total order, and no other pair has it."""
+class Entry:
+    """A pair of some cell's top-k. ``order`` is its place in the total order, and no other pair has it; ``before`` is the place
+    that it had before the step of now.
+    """
 
-    __slots__ = ("is_top", "order", "row")
+    __slots__ = ("before", "is_top", "order", "row")
 
-    def __init__(self, order: tuple[Any, ...], row: dict[str, Any]) -> None:
-        self.order, self.row, self.is_top = order, row, False
+    def __init__(self, order: Order, row: Row) -> None:
+        self.order = self.before = order
+        self.row, self.is_top = row, False
 
 
-def _by_order(entry: _Entry) -> tuple[Any, ...]:
+def _by_order(entry: Entry) -> Order:
     return entry.order
 
 
-def _step(row: dict[str, Any]) -> tuple[Any, ...]:
-    """Which step a change belongs to. At a time, pairs expire first, then sets arrive."""
-    return row["time"], row["arrival"], *(row[f"by_{name}"] for name in TIEBREAK)
+def _by_order_before(entry: Entry) -> Order:
+    return entry.before
 
 
 class Merge:
-    """The union of the cells' top-k, of which the first k are the top-k of all. ``k`` None: all of them are."""
+    """The union of the cells' top-k, of which the first k are the top-k of all. ``k`` None: all of them are.
+
+    ``now`` is the time up to which all changes are known.
+    """
+
+    tiebreak: ClassVar = Part.TIEBREAK
 
     def __init__(
-        self, k: int | None, similarity: Similarity, clock: Clock, two_streams: bool, union: pa.Table | None = None
+        self,
+        k: int | None,
+        similarity: Similarity,
+        clock: Clock,
+        two_streams: bool,
+        union: pa.Table | None = None,
+        now: int = MIN_TICK,
     ) -> None:
         self._k, self._similarity, self._clock, self._two_streams = k, similarity, clock, two_streams
+        self._now = now
         self._schema = union.schema if union is not None else pa.schema([])
-        self._entries = [_Entry(self._order(row), row) for row in (union.to_pylist() if union is not None else ())]
+        self._entries: list[Entry] = []
+        rows = self._noted(union.to_pylist() if union is not None else [])
+        for row in rows:
+            self._enter(Entry(self._order(row), row), len(self._entries))
         self._entries.sort(key=_by_order)
         for entry in self._entries[:k]:
             entry.is_top = True
@@ -58,21 +77,42 @@ class Merge:
         """All that is needed to make it anew."""
         return pa.Table.from_pylist([entry.row for entry in self._entries], self._schema)
 
-    def apply(self, events: pa.Table) -> Changes:
-        """Take the changes of all cells in a batch, and give those of the whole.
+    def apply(self, events: pa.Table, now: int) -> Changes:
+        """Take the changes of all cells up to a time, and give those of the whole.
 
         O(log n) comparisons for each, and a move in a list of n, with n pairs in the top-k of all cells.
         """
-        found: list[tuple[int, Kind, _Entry]] = []
+        self._now = now
+        found: list[tuple[int, Kind, Row]] = []
         if events.num_rows:
             self._schema = pa.unify_schemas([self._schema, events.schema], promote_options="permissive")
-            for step, rows in groupby(sorted(events.to_pylist(), key=_step), _step):
+            for step, rows in groupby(sorted(self._noted(events.to_pylist()), key=self._step), self._step):
                 found += self._apply_step(step[0], step[1], list(rows))
         return self._changes(found)
 
-    def _apply_step(self, time: int, is_arrival: bool, rows: list[dict[str, Any]]) -> list[tuple[int, Kind, _Entry]]:
+    def _noted(self, rows: list[Row]) -> list[Row]:
+        """Rows of cells, of which note is taken that is needed before their steps come."""
+        return rows
+
+    def _step(self, row: Row) -> tuple[Any, ...]:
+        """Which step a change belongs to. At a time, pairs expire first, then sets arrive."""
+        return row["time"], row["arrival"], *(row[f"by_{name}"] for name in self.tiebreak)
+
+    def _enter(self, entry: Entry, place: int) -> None:
+        self._entries.insert(place, entry)
+
+    def _leave(self, place: int) -> Entry:
+        return self._entries.pop(place)
+
+    def _move(self, time: int, rows: list[Row]) -> tuple[list[Entry], list[Row]]:
+        """Let pairs move that have another place in the total order by this step. Those, and the rows that are changes."""
+        return [], rows
+
+    def _apply_step(self, time: int, is_arrival: bool, rows: list[Row]) -> list[tuple[int, Kind, Row]]:
         """The changes of one step."""
-        gone, new = [], []
+        gone: list[Entry] = []
+        new, rows = self._move(time, rows)
+        near = len(new) + len(rows)  # so many places the border of the top-k moves, at most
         for row in rows:
             order = self._order(row)
             place = bisect_left(self._entries, order, key=_by_order)
@@ -83,34 +123,53 @@ class Merge:
                     + ("enters its top-k, where it is already" if enters else "leaves its top-k, where it is not")
                 )
             if enters:
-                new.append(_Entry(order, row))
-                self._entries.insert(place, new[-1])
+                new.append(Entry(order, row))
+                self._enter(new[-1], place)
             else:
-                gone.append(self._entries.pop(place))
-        k, near = self._k, len(rows)
-        below: list[_Entry] = []
+                gone.append(self._leave(place))
+        k = self._k
+        below: list[Entry] = []
         first = {*new}
         if k is not None:
             below = self._entries[k : k + near]
             first = {*self._entries[max(0, k - near) : k], *(e for e in new if not below or e.order < below[0].order)}
-        left = sorted((entry for entry in (*gone, *below) if entry.is_top), key=_by_order, reverse=True)
+        left = sorted((entry for entry in (*gone, *below) if entry.is_top), key=_by_order_before, reverse=True)
         entered = sorted((entry for entry in first if not entry.is_top), key=_by_order)
         for entry in (*left, *entered):
             entry.is_top = not entry.is_top
+        for entry in new:
+            entry.before = entry.order
         why: Kind = "outranked" if is_arrival else "expired"
-        return [*((time, why, entry) for entry in left), *((time, "enter", entry) for entry in entered)]
+        then = time if is_arrival else time - 1  # what expires is told as it was
+        return [
+            *((time, why, self._shown(entry, then)) for entry in left),
+            *((time, "enter", self._shown(entry, time)) for entry in entered),
+        ]
 
-    def _order(self, row: dict[str, Any]) -> tuple[Any, ...]:
+    def _key(self, row: Row, which: str) -> tuple[Any, ...]:
+        """What orders sets, and tells them apart."""
+        return row[f"{which}_time"], *(row[f"{which}_{name}"] for name in self.tiebreak)
+
+    def _order(self, row: Row) -> Order:
         """Similarity and end time descending, then newer and older ascending."""
         exact = self._similarity.rank(row["similarity"], row["overlap"])
-        newer, older = (tuple(row[f"{which}_{name}"] for name in SET_KEY) for which in ("newer", "older"))
-        return -row["similarity"], -exact, -row["older_time"], newer, older
+        newer, older = self._key(row, "newer"), self._key(row, "older")
+        return -row["similarity"], -exact, -self._end(row, newer, older), newer, older
+
+    def _end(self, row: Row, newer: Any, older: Any) -> int:
+        """When a pair ends; ``newer`` and ``older`` are the keys of its sets."""
+        end: int = row["older_time"] + self._clock.window.duration
+        return end
+
+    def _shown(self, entry: Entry, now: int) -> Row:
+        """What is told about a pair at a time."""
+        return {**entry.row, "end": -entry.order[2]}
 
     # results
 
     @property
     def topk(self) -> TopK:
-        top = [entry.row for entry in self._entries[: self._k]]
+        top = [self._shown(entry, self._now) for entry in self._entries[: self._k]]
         return TopK(len(top), lambda index: self._pair(top[index]), lambda: self._columns(top))
 
     def __len__(self) -> int:
@@ -120,7 +179,7 @@ class Merge:
     def skyband(self) -> list[SkybandStep]:
         """How similar a new pair must be to matter, as far as the pairs of the cells' top-k tell."""
         assert self._k is not None
-        pairs = ((row["older_time"] + self._clock.window.duration, row["similarity"]) for row in (e.row for e in self._entries))
+        pairs = ((-entry.order[2], entry.row["similarity"]) for entry in self._entries)
         return make_skyband(pairs, None, 0, self._k, self._clock)
 
     def explain(self, pair: Pair) -> Explanation | None:
@@ -132,42 +191,46 @@ class Merge:
         row = self._row(pair) or {}
         return row.get("newer_text"), row.get("older_text")
 
-    def _row(self, pair: Pair) -> dict[str, Any] | None:
-        return next((entry.row for entry in self._entries if self._pair(entry.row) == pair), None)
+    def _row(self, pair: Pair) -> Row | None:
+        told = self._identified(pair)
+        rows = (self._shown(entry, self._now) for entry in self._entries)
+        return next((row for row in rows if self._identified(self._pair(row)) == told), None)
 
-    def _changes(self, found: list[tuple[int, Kind, _Entry]]) -> Changes:
+    def _identified(self, pair: Pair) -> Any:
+        """What does not change of a pair."""
+        return pair
+
+    def _changes(self, found: list[tuple[int, Kind, Row]]) -> Changes:
         def make(index: int) -> Change:
-            time, kind, entry = found[index]
-            return Change(self._clock.result_time(time), kind, self._pair(entry.row))
+            time, kind, row = found[index]
+            return Change(self._clock.result_time(time), kind, self._pair(row))
 
         def columns() -> dict[str, Any]:
             return {
                 "time": time_column([time for time, _, _ in found], self._clock),
                 "kind": pa.array([kind for _, kind, _ in found], pa.string()),
-                **self._columns([entry.row for _, _, entry in found]),
+                **self._columns([row for _, _, row in found]),
             }
 
         return Changes(len(found), make, columns)
 
-    def _pair(self, row: dict[str, Any]) -> Pair:
-        start, end = row["newer_time"], row["older_time"] + self._clock.window.duration
+    def _pair(self, row: Row) -> Pair:
         return Pair(
             row["similarity"],
             row["newer_id"],
             row["older_id"],
             row["overlap"],
-            self._clock.result_time(start),
-            self._clock.result_time(end),
+            self._clock.result_time(row["newer_time"]),
+            self._clock.result_time(row["end"]),
             row["newer_stream"] if self._two_streams else None,
         )
 
-    def _columns(self, rows: list[dict[str, Any]]) -> dict[str, Any]:
-        length = self._clock.window.duration
+    def _columns(self, rows: list[Row]) -> dict[str, Any]:
         return {
             "similarity": pa.array([row["similarity"] for row in rows], pa.float64()),
             "newer": id_column([row["newer_id"] for row in rows]),
             "older": id_column([row["older_id"] for row in rows]),
             "overlap": pa.array([row["overlap"] for row in rows], pa.int64()),
             "start": time_column([row["newer_time"] for row in rows], self._clock),
-            "end": time_column([row["older_time"] + length for row in rows], self._clock),
+            "end": time_column([row["end"] for row in rows], self._clock),
         }

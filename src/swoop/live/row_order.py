@@ -29,3 +29,13 @@ def same_key_as_before(rows: pa.Table) -> np.ndarray:
     times, ids = rows["time"].to_numpy(), rows["id"].combine_chunks()
     same[1:] = (times[1:] == times[:-1]) & pc.equal(ids[1:], ids[:-1]).to_numpy(zero_copy_only=False)
     return same
+
+
+def equal_to_before(rows: pa.Table) -> np.ndarray:
+    """Which rows also have the tokens and the stream of the row before them."""
+    same = same_key_as_before(rows)
+    places = np.flatnonzero(same)
+    if len(places):
+        before, there = (rows.take(found).select(["tokens", "stream"]).to_pylist() for found in (places - 1, places))
+        same[places] = [a == b for a, b in zip(before, there, strict=True)]
+    return same

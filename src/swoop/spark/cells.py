@@ -27,6 +27,7 @@ from swoop.live.ahead import merged, spans_of
 from swoop.live.cell import Cell, CellState, Report, error_to_json
 from swoop.live.chunks import from_bytes, to_bytes
 from swoop.live.grid import Grid
+from swoop.live.record_cell import make_cell
 from swoop.live.stream_spec import StreamSpec
 
 ROUTED = "cell long, sets binary, rejected binary, rows long, spans binary"
@@ -60,13 +61,14 @@ class Layout:
 
 def cell_results(rows: DataFrame, layout: Layout, spec: StreamSpec, run: str, ended: int | None) -> DataFrame:
     """What the cells report of the rows of a stream that was prepared; see :data:`RESULT_SCHEMA`."""
-    groups = rows.withColumn("group", F.pmod(F.xxhash64("id"), F.lit(layout.grid.groups)).cast("int"))
-    routed = groups.mapInArrow(_router(layout, spec.max_ahead), ROUTED)
+    if spec.join.copies == "each":  # else equal sets must be in one group, and the router knows what a set is
+        rows = rows.withColumn("group", F.pmod(F.xxhash64("id"), F.lit(layout.grid.groups)).cast("int"))
+    routed = rows.mapInArrow(_router(layout, spec), ROUTED)
     cells = Cells(layout, spec, run, ended)
     return routed.groupBy("cell").transformWithStateInPandas(cells, RESULT_SCHEMA, "Append", "None")
 
 
-def _router(layout: Layout, max_ahead: int | None) -> Any:
+def _router(layout: Layout, spec: StreamSpec) -> Any:
     """What a task does with its rows: it packs them for the cells."""
 
     def route(batches: Iterable[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
@@ -74,19 +76,21 @@ def _router(layout: Layout, max_ahead: int | None) -> Any:
         for batch in batches:
             waiting.append(batch)
             if sum(one.num_rows for one in waiting) >= FULL or sum(one.nbytes for one in waiting) >= FULL_BYTES:
-                yield packed(pa.Table.from_batches(waiting), layout, max_ahead)
+                yield packed(pa.Table.from_batches(waiting), layout, spec)
                 waiting = []
         if sum(one.num_rows for one in waiting):
-            yield packed(pa.Table.from_batches(waiting), layout, max_ahead)
+            yield packed(pa.Table.from_batches(waiting), layout, spec)
 
     return route
 
 
-def packed(rows: pa.Table, layout: Layout, max_ahead: int | None) -> pa.RecordBatch:
+def packed(rows: pa.Table, layout: Layout, spec: StreamSpec) -> pa.RecordBatch:
     """One row per cell, with all its sets; the first cell also takes what was rejected."""
     bad = pc.is_valid(rows["reason"])
     sets = rows.filter(pc.invert(bad)).drop_columns(["reason", "row"])
-    spans = spans_of(sets["time"], max_ahead).tobytes()
+    if spec.join.copies == "once":
+        sets = sets.append_column("group", layout.grid.groups_of(sets, spec.tokens))
+    spans = spans_of(sets["time"], spec.max_ahead).tobytes()
     rejected = rows.filter(bad).select(["reason", "row"])
     parts = [layout.grid.rows_of(cell, sets) for cell in range(layout.partitions)]
     others = [None] * (layout.partitions - 1)
@@ -150,7 +154,7 @@ class Cells(StatefulProcessor):
         state = CellState.from_json(store.state())
         if cell is not None and cell.state.version == state.version:
             return cell, False
-        return Cell(self._spec, self._layout.grid, number, state, store), True
+        return make_cell(self._spec, self._layout.grid, number, state, store), True
 
     def close(self) -> None:
         pass
@@ -204,7 +208,7 @@ def finish_cells(spark: SparkSession, checkpoint: str, layout: Layout, spec: Str
         data = dict(zip(rows["name"].to_pylist(), rows["data"].to_pylist(), strict=True))
         try:
             (state,) = (CellState.from_json(name) for name, found in data.items() if found is None)
-            found = serialise(Cell(spec, grid, number, state, _ReadOnlyStore(data)).finish())
+            found = serialise(make_cell(spec, grid, number, state, _ReadOnlyStore(data)).finish())
         except SwoopError as error:
             found = {"error": error_to_json(error)}
         cells = pa.array([number] * len(found), pa.int64())

@@ -1,0 +1,59 @@
+"""A cell where copies count once: beside its rows, it keeps the names of records that have outlived their first sets."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+
+import numpy as np
+import pyarrow as pa
+import pyarrow.compute as pc
+
+from swoop.live.cell import Cell, CellState, CellStore, with_copies
+from swoop.live.chunks import Store, read_chunks
+from swoop.live.grid import Grid
+from swoop.live.pieces import concatenated
+from swoop.live.record_part import NAMED, FirstSets, RecordPart
+from swoop.live.row_order import equal_to_before
+from swoop.live.stream_spec import StreamSpec
+
+
+class RecordCell(Cell):
+    """A cell whose sets are numbered in the order in which they enter, whichever worker has it."""
+
+    _entered = 0  # how many have
+    _first_sets: FirstSets | None = None  # of sets that enter again
+
+    def _part(self, two_sides: bool) -> RecordPart:
+        return RecordPart(self._spec, two_sides)
+
+    def _restore(self, entered: list[pa.Table], store: Store) -> None:
+        """Only sets of the window arrive: for others, names may be missing."""
+        expired = self._expired(self.state.watermark)
+        valid = [rows.filter(pc.greater(rows["time"], expired)) for rows in entered]
+        entered.clear()
+        self._entered = self.state.entered - sum(rows.num_rows for rows in valid)
+        names = concatenated(list(read_chunks(store, self.state.names, NAMED)))
+        self._first_sets = FirstSets(names, self._entered)
+        for part in self._parts:
+            part.restore(self._first_sets)
+        super()._restore(valid, store)
+        self._first_sets = None
+
+    def _numbered(self, rows: pa.Table) -> pa.Table:
+        numbers = np.arange(self._entered, self._entered + rows.num_rows)
+        self._entered += rows.num_rows
+        return with_copies(rows, equal_to_before(rows)).append_column("number", pa.array(numbers))
+
+    def _insert(self, part: RecordPart, rows: pa.Table, sides: pa.Array | None) -> None:
+        part.insert(rows, sides, self._first_sets)
+
+    def _written(self, store: CellStore, after: CellState, sets: pa.Table | None, step: str) -> CellState:
+        names = concatenated([rows for part in self._parts for rows in part.take_names()])
+        chunks = self._write_chunks(store, self.state.names, f"names-{step}", names, self._expired(after.watermark))
+        return replace(super()._written(store, after, sets, step), names=chunks, entered=self._entered)
+
+
+def make_cell(spec: StreamSpec, grid: Grid, number: int, state: CellState, store: Store) -> Cell:
+    """A cell, as of some state."""
+    kind = RecordCell if spec.join.copies == "once" else Cell
+    return kind(spec, grid, number, state, store)
