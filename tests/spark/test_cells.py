@@ -25,12 +25,12 @@ from swoop.join.topk_join import TopKJoin
 from swoop.live import chunks
 from swoop.live.cell import Cell, CellState, error_from_json, error_to_json
 from swoop.live.cell_engines import CellEngines
+from swoop.live.cells import copies_count_once, make_cell
 from swoop.live.checkpoint import Checkpoint
 from swoop.live.grid import Grid
 from swoop.live.live_stream import LiveStream
 from swoop.live.outputs import FolderOutput
 from swoop.live.pieces import concatenated
-from swoop.live.record_cell import make_cell
 from swoop.results import Pair
 from swoop.spark import cells as cells_module
 from swoop.spark.cells import Cells, Layout, packed, serialise
@@ -107,7 +107,7 @@ class Cluster:
 
     def run(self, rows: pa.Table, ended: int | None, run: str) -> pa.Table:
         """What the cells say about a batch."""
-        if self.spec.join.copies == "each":
+        if not copies_count_once(self.spec):
             group = pa.array([hash(name) % self.layout.grid.groups for name in rows["id"].to_pylist()], pa.int32())
             rows = rows.append_column("group", group)
         cuts = sorted(self.chance.randrange(rows.num_rows + 1) for _ in range(2))

@@ -209,7 +209,10 @@ class Families(Arrivals):
             elif order == "growing":
                 first = -np.bincount(self._newest_tenth(), minlength=len(numbers) and int(numbers[-1]) + 1)[numbers]
             places = np.lexsort((rows["first"], -rows["size"].astype(np.int64), first))[:most]
-            return make_list(rows[places], newest[places], last_seen[places], self._ids, self._clock)
+            names, representatives = (
+                [self._ids.get(arrival) for arrival in of.tolist()] for of in (rows["first"][places], newest[places])
+            )
+            return make_list(rows[places], last_seen[places], names, representatives, self._clock)
 
     def _newest_tenth(self) -> np.ndarray:
         """The numbers of the families of the sets in the newest tenth of the window."""

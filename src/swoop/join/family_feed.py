@@ -24,9 +24,8 @@ def names_of(arrivals: np.ndarray, ids: Ids) -> list[Any]:
     return [names[place] for place in places.tolist()]
 
 
-def make_list(rows: np.ndarray, newest: np.ndarray, last_seen: np.ndarray, ids: Ids, clock: Clock) -> FamilyList:
-    """Families, of which the rows, the arrival numbers of their newest sets, and the times of these are given."""
-    names, representatives = ([ids.get(arrival) for arrival in of.tolist()] for of in (rows["first"], newest))
+def make_list(rows: np.ndarray, last_seen: np.ndarray, names: list[Id], representatives: list[Id], clock: Clock) -> FamilyList:
+    """Families, of which the rows, the times of their newest sets, and the ids of their first and newest ones are given."""
 
     def make(index: int) -> Family:
         row = rows[index]
@@ -63,6 +62,30 @@ class FamilyRows:
     rows: np.ndarray
     families: list[Id]
     into: list[Id | None]
+
+
+def make_changes(found: FamilyRows, clock: Clock) -> FamilyChanges:
+    def make(index: int) -> FamilyChange:
+        row = found.rows[index]
+        return FamilyChange(clock.result_time(int(row["time"])), KINDS[row["kind"]], found.families[index], found.into[index])
+
+    def columns() -> dict[str, Any]:
+        import pyarrow as pa
+
+        known = [name for name in found.into if name is not None]
+        together = id_column([*found.families, *known])  # of one type
+        into = together.slice(len(found.families))
+        places = np.cumsum([name is not None for name in found.into]) - 1
+        return {
+            "time": time_column(np.ascontiguousarray(found.rows["time"]), clock),
+            "kind": pa.array([KINDS[kind] for kind in found.rows["kind"].tolist()], pa.string()),
+            "family": together.slice(0, len(found.families)),
+            "into": into.take(
+                pa.array([None if name is None else place for name, place in zip(found.into, places, strict=True)], pa.int64())
+            ),
+        }
+
+    return FamilyChanges(len(found.rows), make, columns)
 
 
 def in_order(rows: np.ndarray) -> np.ndarray:
@@ -139,33 +162,7 @@ class FamilyFeed:
         )
 
     def changes(self, clock: Clock) -> FamilyChanges:
-        found = self.waiting()
-
-        def make(index: int) -> FamilyChange:
-            row = found.rows[index]
-            return FamilyChange(
-                clock.result_time(int(row["time"])), KINDS[row["kind"]], found.families[index], found.into[index]
-            )
-
-        def columns() -> dict[str, Any]:
-            import pyarrow as pa
-
-            known = [name for name in found.into if name is not None]
-            together = id_column([*found.families, *known])  # of one type
-            into = together.slice(len(found.families))
-            places = np.cumsum([name is not None for name in found.into]) - 1
-            return {
-                "time": time_column(np.ascontiguousarray(found.rows["time"]), clock),
-                "kind": pa.array([KINDS[kind] for kind in found.rows["kind"].tolist()], pa.string()),
-                "family": together.slice(0, len(found.families)),
-                "into": into.take(
-                    pa.array(
-                        [None if name is None else place for name, place in zip(found.into, places, strict=True)], pa.int64()
-                    )
-                ),
-            }
-
-        changes = FamilyChanges(len(found.rows), make, columns)
+        changes = make_changes(self.waiting(), clock)
         if self._parts:
             self._taken = self._parts[-1][0]
             self._parts = []

@@ -9,6 +9,7 @@ from __future__ import annotations
 
 import json
 import uuid
+from collections import Counter
 from collections.abc import Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass, replace
@@ -28,6 +29,7 @@ from swoop.live.pieces import concatenated, drained, in_pieces
 from swoop.live.row_order import same_key_as_before, sort_rows
 from swoop.live.stream_spec import StreamSpec
 from swoop.live.watermark import advance_watermark, expired_until, split_all_at_watermark, split_at_watermark
+from swoop.spec import JoinSpec
 
 COLUMNS = (*SETS, "group")  # that the rows of a cell have at least
 
@@ -98,8 +100,9 @@ class Cell:
 
     def __init__(self, spec: StreamSpec, grid: Grid, number: int, state: CellState, store: Store) -> None:
         self._spec, self._grid, self._number = spec, grid, number
-        two_sides = spec.join.two_streams or not grid.is_home(number)
-        self._parts = [self._part(two_sides) for _ in range(grid.parts(number, spec.join.two_streams))]
+        self._two_streams = isinstance(spec.join, JoinSpec) and spec.join.two_streams
+        two_sides = self._two_streams or not grid.is_home(number)
+        self._parts = [self._part(two_sides) for _ in range(grid.parts(number, self._two_streams))]
         self._held: pa.Table | None = None
         self.state = state
         with self._readable_chunks():
@@ -166,15 +169,12 @@ class Cell:
 
     def _figures(self) -> dict[str, int]:
         """Sizes. Those of the window are reported by one of the cells of each set."""
-        joins = [part.join.stats for part in self._parts]
-        is_home = self._grid.is_home(self._number)
-        return {
-            "held": self._held.num_rows if is_home and self._held is not None else 0,
-            "window_size": sum(join.window_size for join in joins) if is_home else 0,
-            "stock_size": sum(join.stock_size for join in joins),
-            "vocabulary_size": sum(join.vocabulary_size for join in joins),
-            "memory_bytes": sum(join.memory_bytes for join in joins),
-        }
+        sizes: Counter[str] = Counter()
+        for part in self._parts:
+            sizes.update(part.figures())
+        if not self._grid.is_home(self._number):
+            return {**sizes, "held": 0, "window_size": 0}
+        return {**sizes, "held": 0 if self._held is None else self._held.num_rows}
 
     def _advance_watermark(self, sets: pa.Table | None, watermark: int | None) -> int:
         """Let rows enter up to the watermark and hold the others back. How many have entered."""
@@ -187,14 +187,14 @@ class Cell:
         """Let sets arrive in order, and time move on to just before the watermark. Takes the rows away."""
         for piece in in_pieces(drained(rows)):
             in_order = self._numbered(sort_rows(piece))
-            parts, sides = self._grid.roles(self._number, in_order, self._spec.join.two_streams)
+            parts, sides = self._grid.roles(self._number, in_order, self._two_streams)
             for number, part in enumerate(self._parts):
                 mine = pa.array(parts == number)
                 if pc.any(mine).as_py():
                     self._insert(part, in_order.filter(mine), sides.filter(mine) if sides is not None else None)
-        for part in self._parts:
-            if watermark is not None and part.join.stats.sets:
-                part.join.advance(watermark - 1)
+        if watermark is not None:
+            for part in self._parts:
+                part.advance(watermark - 1)
 
     def _numbered(self, rows: pa.Table) -> pa.Table:
         """Rows, in order, with what tells those apart that are alike."""

@@ -61,7 +61,7 @@ class CellEngines:
 
     def process_batch(self, before: State, batch: int, rows: pa.Table) -> StepResult:
         """Take the results of the cells for a batch; ``rows`` have the columns ``cell``, ``what`` and ``data``."""
-        tables, figures = _read_results(rows)
+        tables, figures = read_results(rows)
         self.cells = sorted(figures, key=lambda one: one["cell"])
         watermark = figures[0]["watermark"] if figures else before.watermark
         changes = self._merge.apply(tables["events"], _last_tick(watermark))
@@ -96,7 +96,7 @@ class CellEngines:
 
     def advance(self, before: State, after: State) -> StepResult:
         """The end of the stream: cells learn the time from rows, so there is no other step without any."""
-        tables, figures = _read_results(self._finish_cells())
+        tables, figures = read_results(self._finish_cells())
         changes = self._merge.apply(tables["events"], _last_tick(after.watermark))
         counted = before.counters
         counters = replace(counted, sets=counted.rows - counted.late - counted.rejected)
@@ -137,7 +137,7 @@ class CellEngines:
         return self._merge.skyband()
 
 
-def _read_results(results: pa.Table) -> tuple[dict[str, pa.Table], list[dict[str, Any]]]:
+def read_results(results: pa.Table) -> tuple[dict[str, pa.Table], list[dict[str, Any]]]:
     """The results of the cells: tables by what they are, and the figures of each cell. Raises what one of them could not do."""
     found: dict[str, list[Any]] = {"events": [], "late": [], "rejected": [], "figures": []}
     for what, data in zip(results["what"].to_pylist(), results["data"], strict=True):

@@ -48,6 +48,21 @@ class Part:
         given = rows.select(["tokens", "time"])
         return given if sides is None else given.append_column("side", sides)
 
+    def advance(self, now: int) -> None:
+        """Let time move on."""
+        if self.join.stats.sets:
+            self.join.advance(now)
+
+    def figures(self) -> dict[str, int]:
+        """Sizes."""
+        stats = self.join.stats
+        return {
+            "window_size": stats.window_size,
+            "stock_size": stats.stock_size,
+            "vocabulary_size": stats.vocabulary_size,
+            "memory_bytes": stats.memory_bytes,
+        }
+
     def take_events(self) -> pa.Table | None:
         """The changes since the last call: who the pair is, and which step they belong to.
 

@@ -10,11 +10,9 @@ import pyarrow.compute as pc
 
 from swoop.live.cell import Cell, CellState, CellStore, with_copies
 from swoop.live.chunks import Store, read_chunks
-from swoop.live.grid import Grid
 from swoop.live.pieces import concatenated
 from swoop.live.record_part import NAMED, FirstSets, RecordPart
 from swoop.live.row_order import equal_to_before
-from swoop.live.stream_spec import StreamSpec
 
 
 class RecordCell(Cell):
@@ -51,9 +49,3 @@ class RecordCell(Cell):
         names = concatenated([rows for part in self._parts for rows in part.take_names()])
         chunks = self._write_chunks(store, self.state.names, f"names-{step}", names, self._expired(after.watermark))
         return replace(super()._written(store, after, sets, step), names=chunks, entered=self._entered)
-
-
-def make_cell(spec: StreamSpec, grid: Grid, number: int, state: CellState, store: Store) -> Cell:
-    """A cell, as of some state."""
-    kind = RecordCell if spec.join.copies == "once" else Cell
-    return kind(spec, grid, number, state, store)

@@ -25,9 +25,9 @@ from pyspark.sql.streaming.stateful_processor import StatefulProcessor, Stateful
 from swoop.errors import SwoopError
 from swoop.live.ahead import merged, spans_of
 from swoop.live.cell import Cell, CellState, Report, error_to_json
+from swoop.live.cells import copies_count_once, make_cell
 from swoop.live.chunks import from_bytes, to_bytes
 from swoop.live.grid import Grid
-from swoop.live.record_cell import make_cell
 from swoop.live.stream_spec import StreamSpec
 
 ROUTED = "cell long, sets binary, rejected binary, rows long, spans binary"
@@ -61,7 +61,7 @@ class Layout:
 
 def cell_results(rows: DataFrame, layout: Layout, spec: StreamSpec, run: str, ended: int | None) -> DataFrame:
     """What the cells report of the rows of a stream that was prepared; see :data:`RESULT_SCHEMA`."""
-    if spec.join.copies == "each":  # else equal sets must be in one group, and the router knows what a set is
+    if not copies_count_once(spec):  # else equal sets must be in one group, and the router knows what a set is
         rows = rows.withColumn("group", F.pmod(F.xxhash64("id"), F.lit(layout.grid.groups)).cast("int"))
     routed = rows.mapInArrow(_router(layout, spec), ROUTED)
     cells = Cells(layout, spec, run, ended)
@@ -88,7 +88,7 @@ def packed(rows: pa.Table, layout: Layout, spec: StreamSpec) -> pa.RecordBatch:
     """One row per cell, with all its sets; the first cell also takes what was rejected."""
     bad = pc.is_valid(rows["reason"])
     sets = rows.filter(pc.invert(bad)).drop_columns(["reason", "row"])
-    if spec.join.copies == "once":
+    if copies_count_once(spec):
         sets = sets.append_column("group", layout.grid.groups_of(sets, spec.tokens))
     spans = spans_of(sets["time"], spec.max_ahead).tobytes()
     rejected = rows.filter(bad).select(["reason", "row"])
