@@ -80,7 +80,7 @@ class FamilyReader:
         for key, family in gone.items():
             life = lives.last(family.id)
             over = {"to": shown_time(now), "into": None} if life is None else life.row()
-            self.ended[key] = {**self.rows[key], "end": over["to"], "into": over["into"]}
+            self.ended[key] = {**self.rows[key], **self._growth[key].texts, "end": over["to"], "into": over["into"]}
         if len(self.ended) > 2 * ENDED:
             largest = sorted(self.ended, key=lambda key: -self.ended[key]["total"])[:ENDED]
             self.ended = {key: row for key, row in self.ended.items() if key in set(largest)}
@@ -105,13 +105,23 @@ class FamilyReader:
         known = self.rows.get(key)
         if known is not None and (known["size"], known["total"]) == (family.size, family.total):
             return {**known, **facts} if any(known[name] != value for name, value in facts.items()) else known
-        return {**facts, **_texts(source, family)}
+        texts = _texts(source, family)
+        if texts["looked"] >= growth.texts.get("looked", 0):
+            growth.texts = texts
+        return {**facts, **texts}
 
 
 class Growth:
-    """How a family grows: its sizes as time goes on, and how many records came in the last seconds."""
+    """How a family grows: its sizes as time goes on, and how many records came in the last seconds.
+
+    Attributes
+    ----------
+    texts
+        Its texts when it was largest, which is what it is remembered for.
+    """
 
     def __init__(self) -> None:
+        self.texts: dict[str, Any] = {}
         self._sizes: list[tuple[Time, int]] = []
         self._totals: deque[tuple[float, int]] = deque()
 

@@ -41,11 +41,11 @@ function make(key) {
   const what = element("span", { class: "badge" });
   const grown = element("span", { class: "grown" });
   const svg = drawing();
-  const ages = element("span", { class: "ages" });
+  const ages = element("p", { class: "ages" });
   const button = element("button", { type: "button", class: "ask" }, "Members");
   const texts = element("div", { class: "variants" });
   const who = element("p", { class: "who" });
-  const row = element("li", { class: "family", "data-key": key }, element("div", { class: "top" }, rank, size, what, grown, svg, ages, button), texts, who);
+  const row = element("li", { class: "family", "data-key": key }, element("div", { class: "top" }, rank, size, what, svg, grown, button), ages, texts, who);
   opens(row, button, () => {
     if (!button.hidden) shown.open(key, rowOf(key));
   });

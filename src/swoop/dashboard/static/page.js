@@ -100,7 +100,7 @@ function drawList() {
   const least = Number(slider.value) <= low ? null : Number(slider.value);
   const contains = containing("word");
   at("least-text").textContent = least === null ? "any" : Number.isInteger(least) ? String(least) : least.toFixed(2);
-  const shown = pairs.draw(state, (pair) => (least === null || pair.similarity >= least) && contains(() => pairs.words(pair)), openPair);
+  const shown = pairs.draw(state, (pair) => (least === null || pair.similarity >= least) && contains(() => pairs.words(pair)), openPair, plan);
   const all = state.order.length;
   at("shown").textContent = all === 0 ? "" : shown === all ? `${all} ${all === 1 ? "pair" : "pairs"}` : `${shown} of ${all} pairs`;
   at("empty").hidden = shown > 0;

@@ -4,7 +4,31 @@ import { listOf, opens } from "./list.js";
 import { chips, marked, plain } from "./marks.js";
 
 const list = document.getElementById("pairs");
+const unfolded = new Set(); // the texts of which all pairs are shown
 let shown = null; // the state, and what opens a pair
+
+// What a card says. Pairs that say the same as a better one are behind it.
+function textsOf(pair) {
+  if (pair.newer_text === null || pair.older_text === null) return null;
+  return JSON.stringify(pair.same ? [plain(pair.newer_text)] : [plain(pair.newer_text), plain(pair.older_text)].sort());
+}
+
+// The pairs without those that are behind another one, and how many are behind each.
+function folded(wanted, pairs) {
+  const leaders = new Map();
+  const hidden = new Map();
+  const kept = wanted.filter(([key]) => {
+    const texts = textsOf(pairs[key]);
+    if (texts === null || !leaders.has(texts)) {
+      leaders.set(texts, key);
+      return true;
+    }
+    const leader = leaders.get(texts);
+    hidden.set(leader, (hidden.get(leader) ?? 0) + 1);
+    return unfolded.has(texts);
+  });
+  return { kept, hidden };
+}
 
 function heading(name, id) {
   return element("p", { class: "who" }, `${name} `, element("bdi", { dir: "auto" }, id), element("span", { class: "copies" }));
@@ -19,7 +43,7 @@ function side(name, pair) {
 export function bothSides(pair) {
   const sides = element("div", { class: "sides" }, side("newer", pair), side("older", pair));
   if (!pair.same) return [sides];
-  return [sides, element("div", { class: "once" }, element("span", { class: "badge" }, pair.same), marked(pair.newer_text))];
+  return [sides, element("div", { class: "once" }, marked(pair.newer_text))];
 }
 
 function make(key) {
@@ -28,14 +52,22 @@ function make(key) {
   const fill = element("span", { class: "fill" });
   const button = element("button", { type: "button", class: "ask" }, "Why?");
   const ages = element("span", { class: "ages" });
+  const more = element("button", { type: "button", class: "more" });
   const row = element(
     "li",
     { class: "pair", "data-key": key },
-    element("div", { class: "top" }, rank, element("strong", { class: "similarity" }, similarity(pair.similarity)), element("span", { class: "bar", "aria-hidden": "true" }, fill), ages, button),
+    element("div", { class: "top" }, rank, element("strong", { class: "similarity" }, similarity(pair.similarity)), element("span", { class: "bar", "aria-hidden": "true" }, fill), ...(pair.same ? [element("span", { class: "badge" }, pair.same)] : []), ages, button),
     ...bothSides(pair),
+    more,
   );
+  more.addEventListener("click", (event) => {
+    event.stopPropagation();
+    const texts = textsOf(pair);
+    if (!unfolded.delete(texts)) unfolded.add(texts);
+    shown.redraw();
+  });
   opens(row, button, () => shown.open(key, pair));
-  return { row, rank, fill, button, ages, copies: row.querySelectorAll(".copies"), data: pair };
+  return { row, rank, fill, button, ages, more, copies: row.querySelectorAll(".copies"), data: pair };
 }
 
 // How many copies of a record there are, and since when.
@@ -57,6 +89,10 @@ function update(made, key, rank) {
   if (made.ages.textContent !== ages) made.ages.textContent = ages;
   made.ages.title = `since ${moment(pair.start)}, until ${moment(pair.end)}`;
   made.button.setAttribute("aria-label", `Why? Pair ${rank}, similarity ${similarity(pair.similarity)}`);
+  const rest = shown.hidden.get(key) ?? 0;
+  made.more.hidden = !rest;
+  made.more.textContent = unfolded.has(textsOf(pair)) ? "Show them once" : `and ${count(rest)} more ${rest === 1 ? "pair" : "pairs"} of the same texts`;
+  made.more.setAttribute("aria-expanded", String(unfolded.has(textsOf(pair))));
   made.copies.forEach((place, index) => {
     const text = copiesOf(pair.copies?.[index], state.now);
     if (place.textContent !== text) place.textContent = text;
@@ -85,9 +121,10 @@ export function scaleOf(state) {
   return [low, low < 0 && all.every((value) => value <= 0) ? 0 : Math.max(1, ...all)];
 }
 
-export function draw(state, keep, open) {
-  shown = { state, open, scale: scaleOf(state) };
+export function draw(state, keep, open, redraw) {
   const wanted = state.order.map((key, index) => [key, index + 1]).filter(([key]) => keep(state.pairs[key]));
-  drawRows(wanted);
+  const { kept, hidden } = folded(wanted, state.pairs);
+  shown = { state, open, redraw, hidden, scale: scaleOf(state) };
+  drawRows(kept);
   return wanted.length;
 }
