@@ -35,6 +35,11 @@ def merge_of(union: pa.Table | None = None, now: int = 0) -> FamilyMerge:
     return FamilyMerge(clock, union, now)
 
 
+def members(merge: FamilyMerge, id: Any) -> list[Any]:
+    found = merge.snapshot()
+    return found.named(found.arrivals(id))
+
+
 def test_families_in_cells() -> None:
     taken: Counter[str] = Counter()
     assert sum(families_in_cells(seed, taken) for seed in range(25)) > 500
@@ -45,27 +50,27 @@ def test_links_that_several_cells_find_count_once() -> None:
     a, b, c = (1, "a", 0), (2, "b", 0), (2, "b", 1)  # two sets of the same time and id
     found = list(merge.apply(links((b, a), (c, b), (c, a), (b, a)), 5))
     assert found == [FamilyChange(2, "born", "a"), FamilyChange(2, "grew", "a")]
-    assert merge.members("a") == ["a", "b", "b"]
-    assert [(family.size, family.total, family.representative) for family in merge.families()] == [(3, 3, "b")]
+    assert members(merge, "a") == ["a", "b", "b"]
+    assert [(family.size, family.total, family.representative) for family in merge.snapshot().families()] == [(3, 3, "b")]
     with pytest.raises(NotInWindow, match="there is no family 'b' of at least two sets"):
-        merge.members("b")
+        members(merge, "b")
 
 
 def test_families_merge_and_end_in_the_order_of_their_first_sets() -> None:
     merge = merge_of()
     a, b, c, d, e = ((time, name, 0) for time, name in ((1, 5), (2, 4), (3, 3), (3, 6), (4, 1)))
     assert [change.kind for change in merge.apply(links((d, a), (c, b)), 3)] == ["born", "born"]
-    later = merge_of(merge.union(), 3)
+    later = merge_of(merge.snapshot().union(), 3)
     for one in (merge, later):
         assert list(one.apply(links((e, b), (e, d)), 4)) == [FamilyChange(4, "merged", 4, 5), FamilyChange(4, "grew", 5)]
-        (family,) = one.families()
+        (family,) = one.snapshot().families()
         assert (family.id, family.size, family.total, family.first_seen, family.last_seen) == (5, 5, 5, 1, 4)
-        assert one.members(family) == one.members(5) == [5, 4, 3, 6, 1]
+        assert members(one, family) == members(one, 5) == [5, 4, 3, 6, 1]
         assert list(one.apply(pa.table({}), 12)) == []
-        assert one.members(5) == [3, 6, 1]
-        assert list(merge_of(one.union(), 12).families()) == list(one.families())
+        assert members(one, 5) == [3, 6, 1]
+        assert list(merge_of(one.snapshot().union(), 12).snapshot().families()) == list(one.snapshot().families())
         assert list(one.apply(pa.table({}), 14)) == [FamilyChange(14, "ended", 5)]
-        assert (len(one), one.union().num_rows) == (0, 0)
+        assert (len(one.snapshot()), one.snapshot().union().num_rows) == (0, 0)
     x, y = (20, 9, 0), (20, 8, 0)
     assert list(merge.apply(links(((21, 1, 0), x), ((21, 2, 0), y)), 40)) == [
         FamilyChange(21, "born", 9),
@@ -82,8 +87,8 @@ def test_changes_as_columns() -> None:
     for time, (tokens, name) in enumerate([("ab", "a"), ("ab", "b"), ("cd", "c"), ("cd", "d"), ("cd", "e")], 1):
         families.insert(list(tokens), time, name)
     assert changes.to_arrow() == families.changes().to_arrow()
-    assert merge.families(1).to_arrow() == families.families(1).to_arrow()
-    assert merge.families(order="newest") == families.families(order="newest")
+    assert merge.snapshot().families(1).to_arrow() == families.families(1).to_arrow()
+    assert merge.snapshot().families(order="newest") == families.families(order="newest")
 
 
 def test_many_sets_of_one_family() -> None:
@@ -91,9 +96,9 @@ def test_many_sets_of_one_family() -> None:
     merge, rng = merge_of(), random.Random(5)
     firsts = [(1, n, 0) for n in range(0, 2000, 2)]
     merge.apply(links(*(((1, n + 1, 0), (1, n, 0)) for _, n, _ in firsts)), 1)
-    assert len(merge) == 1000
+    assert len(merge.snapshot()) == 1000
     rng.shuffle(firsts)
     found = merge.apply(links(*(((2, n, 0), end) for n, pair in enumerate(pairwise(firsts)) for end in pair)), 2)
     assert Counter(change.kind for change in found) == {"merged": 999, "grew": 999}
-    (family,) = merge_of(merge.union(), 2).families()
+    (family,) = merge_of(merge.snapshot().union(), 2).snapshot().families()
     assert (family.id, family.size, family.total) == (0, 2999, 2999)

@@ -168,16 +168,17 @@ def families_in_cells(seed: int, taken: Counter[str]) -> int:
             now = MIN_TICK if watermark is None else watermark - 1
             found += merge.apply(tables["events"], now)
             if rng.random() < 0.3:
-                merge = FamilyMerge(spec.clock(), merge.union(), now)
+                merge = FamilyMerge(spec.clock(), merge.snapshot().union(), now)
         now = max((row.time for row in entered), default=now)
         found += merge.apply(read_results(cluster.finish())[0]["events"], now)
     records = [replace(row.record(case.spec), stream=None) for row in sorted(entered, key=live_runs.order)]
     asked = (least, duration, similarity)
     assert found == (oracle.family_changes(records, *asked, now=now) if records else []), seed
     for order in ORDERS if records else ():
-        families = merge.families(order=order)
+        snapshot = merge.snapshot()
+        families = snapshot.families(order=order)
         assert families == oracle.families(records, *asked, now=now, order=order), seed
         for family in families:
-            members = merge.members(family)
+            members = snapshot.named(snapshot.arrivals(family))
             assert (len(members), members[-1]) == (family.size, family.representative), seed
     return len(found) + len(records)

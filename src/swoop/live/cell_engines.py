@@ -31,8 +31,8 @@ SIZES = ("held", "window_size", "stock_size", "vocabulary_size", "memory_bytes")
 log = logging.getLogger("swoop.spark")
 
 
-class CellEngines:
-    """The merge of what cells report.
+class GridEngines:
+    """The merge of what cells report, whatever they find.
 
     Parameters
     ----------
@@ -52,21 +52,28 @@ class CellEngines:
         self.cells = []
 
     def restore(self, state: State, k: int | None) -> Changes | None:
-        """Read the union of the cells' top-k. With cells, k cannot be lowered."""
-        union = concatenated(list(self._checkpoint.read(state.chunks)))
-        join = self._spec.join
-        kind = RecordMerge if join.copies == "once" else Merge
-        self._merge = kind(k, join.similarity, self._spec.clock(), join.two_streams, union, _last_tick(state.watermark))
+        """Read what the driver knew. With cells, k cannot be lowered."""
+        self._merge_anew(concatenated(list(self._checkpoint.read(state.chunks))), _last_tick(state.watermark), k)
         return None
+
+    def _merge_anew(self, union: pa.Table | None, now: int, k: int | None) -> None:
+        """Begin with what was known at a time."""
+        raise NotImplementedError
+
+    def _apply(self, events: pa.Table, now: int) -> Any:
+        """Take what all cells have told up to a time, and give the changes of the whole."""
+        raise NotImplementedError
+
+    def _union(self) -> pa.Table:
+        """All that is known now."""
+        raise NotImplementedError
 
     def process_batch(self, before: State, batch: int, rows: pa.Table) -> StepResult:
         """Take the results of the cells for a batch; ``rows`` have the columns ``cell``, ``what`` and ``data``."""
         tables, figures = read_results(rows)
         self.cells = sorted(figures, key=lambda one: one["cell"])
         watermark = figures[0]["watermark"] if figures else before.watermark
-        changes = self._merge.apply(tables["events"], _last_tick(watermark))
-        if (most := self._spec.join.max_pairs) is not None and len(self._merge) > most:
-            raise too_many_pairs(len(self._merge), most, "after this batch")
+        changes = self._apply(tables["events"], _last_tick(watermark))
         counted = before.counters
         arrived = int(sum(one["rows"] for one in figures))
         state = replace(
@@ -97,22 +104,44 @@ class CellEngines:
     def advance(self, before: State, after: State) -> StepResult:
         """The end of the stream: cells learn the time from rows, so there is no other step without any."""
         tables, figures = read_results(self._finish_cells())
-        changes = self._merge.apply(tables["events"], _last_tick(after.watermark))
+        changes = self._apply(tables["events"], _last_tick(after.watermark))
         counted = before.counters
         counters = replace(counted, sets=counted.rows - counted.late - counted.rejected)
         state = replace(after, ended_at=after.watermark, counters=counters, figures=_sum(figures))
         return StepResult(self._write_union(state), changes)
 
     def _write_union(self, state: State) -> State:
-        """Write the union of the cells' top-k, which the state then names."""
-        union = self._merge.union()
+        """Write what is known, which the state then names."""
+        union = self._union()
         if not union.num_rows:
             union = pa.table({"time": pa.array([], pa.int64())})
         return self._checkpoint.add(replace(state, chunks=()), union, MIN_TICK)
 
+    def _sizes(self, state: State) -> dict[str, int]:
+        """Those of all cells together."""
+        return {**dict.fromkeys(SIZES, 0), **state.figures}
+
+
+class CellEngines(GridEngines):
+    """The top-k of all cells. What is known is the union of theirs."""
+
+    def _merge_anew(self, union: pa.Table | None, now: int, k: int | None) -> None:
+        join = self._spec.join
+        kind = RecordMerge if join.copies == "once" else Merge
+        self._merge = kind(k, join.similarity, self._spec.clock(), join.two_streams, union, now)
+
+    def _apply(self, events: pa.Table, now: int) -> Changes:
+        changes = self._merge.apply(events, now)
+        if (most := self._spec.join.max_pairs) is not None and len(self._merge) > most:
+            raise too_many_pairs(len(self._merge), most, "after this batch")
+        return changes
+
+    def _union(self) -> pa.Table:
+        return self._merge.union()
+
     def snapshot(self, state: State) -> Snapshot:
         """The top-k of the whole, and the sizes of all cells together."""
-        return Snapshot(self._merge.topk, {**dict.fromkeys(SIZES, 0), **state.figures})
+        return Snapshot(self._merge.topk, self._sizes(state))
 
     def explain(self, pair: Pair) -> Explanation:
         """What the sets of a pair share and what only one of them has, while the pair is in the top-k of its cell."""

@@ -10,10 +10,12 @@ from __future__ import annotations
 
 import heapq
 from collections import Counter
-from collections.abc import Iterable
+from collections.abc import Iterable, Mapping
+from dataclasses import dataclass
+from functools import cached_property
 from itertools import groupby
 from operator import attrgetter
-from typing import Any
+from typing import Any, NamedTuple
 
 import numpy as np
 import pyarrow as pa
@@ -27,7 +29,8 @@ from swoop.times import Clock
 
 KEY = ("time", "id", "copy")  # what orders sets, and tells them apart
 LINK = ("newer", "older")  # the two sets of a link
-UNION = (*KEY, "family", *(f"first_{name}" for name in KEY), "total")
+UNION = (*KEY, "family", *(f"first_{name}" for name in KEY), "total", "text")
+OTHER_TYPES = {"text": pa.large_string()}
 
 Key = tuple[int, Any, int]
 
@@ -42,6 +45,15 @@ class _Family:
         self.size = self.total = 1
         self.into: _Family | None = None
 
+    def root(self) -> _Family:
+        """What it is a part of, or itself."""
+        family = self
+        while family.into is not None:
+            if family.into.into is not None:
+                family.into = family.into.into
+            family = family.into
+        return family
+
     def absorb(self, other: _Family) -> None:
         """Let a family whose first set came later become part of this one."""
         self.size += other.size
@@ -53,13 +65,105 @@ class _Family:
 _first = attrgetter("first")
 
 
+class _Found(NamedTuple):
+    """What a family was at a moment."""
+
+    number: int
+    first: Key
+    newest: Key
+    size: int
+    total: int
+
+
+@dataclass(frozen=True)
+class MergedFamilies:
+    """The families of a moment, to be asked by any thread; those of :class:`swoop.join.family_snapshot.FamilySnapshot`.
+
+    Sets that are in no family are not known, so sets are told by their places among those that are.
+
+    Attributes
+    ----------
+    keys, members
+        Of each set that is known: who it is, and the place of its family.
+    found
+        The families, in the order of their first sets.
+    """
+
+    keys: tuple[Key, ...]
+    members: np.ndarray
+    found: list[_Found]
+    now: int
+    clock: Clock
+    id_type: pa.DataType
+    kept_texts: Mapping[Key, str]
+
+    def __len__(self) -> int:
+        return len(self.found)
+
+    def union(self) -> pa.Table:
+        """All that is needed to make the merge anew: the sets that are known. What is known of a family is with one of them."""
+        _, told = np.unique(self.members, return_index=True)
+        about: list[Any] = [(None,) * 4] * len(self.keys)
+        for place, family in zip(told.tolist(), self.found, strict=True):
+            about[place] = (*family.first, family.total)
+        numbers = [self.found[place].number for place in self.members.tolist()]
+        texts = map(self.kept_texts.get, self.keys)
+        rows = [(*key, number, *rest, text) for key, number, rest, text in zip(self.keys, numbers, about, texts, strict=True)]
+        columns = zip(*rows, strict=True) if rows else ((),) * len(UNION)
+        types = (self.id_type if name.endswith("id") else OTHER_TYPES.get(name, pa.int64()) for name in UNION)
+        return pa.table({name: pa.array(column, kind) for name, column, kind in zip(UNION, columns, types, strict=True)})
+
+    def families(self, n: int | None = None, order: str = "size") -> FamilyList:
+        """At most ``n`` families, in an order; see :meth:`swoop.Families.families`."""
+        rows = np.zeros(len(self.found), FAMILY)
+        for row, family in zip(rows, self.found, strict=True):
+            row["first"], row["first_seen"] = family.number, family.first[0]
+            row["size"], row["total"] = family.size, family.total
+        last_seen = np.array([family.newest[0] for family in self.found], np.int64)
+        most = sizes = rows["size"].astype(np.int64)
+        if order == "newest":
+            most = last_seen
+        elif order == "growing":
+            fresh = self.times > self.now - -(-self.clock.window.duration // 10)
+            most = np.bincount(self.members[fresh], minlength=len(self.found))
+        places = np.lexsort((np.arange(len(rows)), -sizes, -most))[:n]
+        shown = [self.found[place] for place in places.tolist()]
+        names, newest = [family.first[1] for family in shown], [family.newest[1] for family in shown]
+        return make_list(rows[places], last_seen[places], names, newest, self.clock)
+
+    @cached_property
+    def times(self) -> np.ndarray:
+        """Of the sets that are known."""
+        return np.fromiter((key[0] for key in self.keys), np.int64, len(self.keys))
+
+    def arrivals(self, id: Id | Family) -> np.ndarray:
+        """The places of the sets of a family that are in the window, in the order of their arrival."""
+        for place, family in enumerate(self.found):
+            if (family.number == id.arrival) if isinstance(id, Family) else (family.first[1] == id):
+                found = np.flatnonzero(self.members == place).tolist()
+                return np.array(sorted(found, key=self.keys.__getitem__), np.int64)
+        raise NotInWindow(
+            f"there is no family {id!r:.60} of at least two sets with one in the window: it has ended or become part "
+            "of another one, which changes() tells, or it never was"
+        )
+
+    def named(self, arrivals: np.ndarray) -> list[Id]:
+        """The ids of some sets."""
+        return [self.keys[place][1] for place in arrivals.tolist()]
+
+    def texts(self, arrivals: np.ndarray) -> list[str | None]:
+        """The texts of some sets; None where there is none (any more)."""
+        return [self.kept_texts.get(self.keys[place]) for place in arrivals.tolist()]
+
+
 class FamilyMerge:
-    """The families of all cells up to ``now``. ``union`` is all that is known of them, as :meth:`union` has given it."""
+    """The families of all cells up to ``now``. ``union`` is all that was known of them: :meth:`MergedFamilies.union`."""
 
     def __init__(self, clock: Clock, union: pa.Table | None = None, now: int = MIN_TICK) -> None:
         self._clock, self._now = clock, now
         self._of: dict[Key, _Family] = {}  # of valid sets that are linked
         self._leaving: list[Key] = []  # the same sets, as a heap
+        self._texts: dict[Key, str] = {}  # of the same sets
         self._count = 0  # families so far
         self._found: list[tuple[int, int, Id, Id | None]] = []  # changes: time, kind, family, into
         self._id_type = pa.null()
@@ -76,21 +180,11 @@ class FamilyMerge:
                 family.first, family.total = tuple(row[f"first_{name}"] for name in KEY), row["total"]
             family.newest = key
             self._know(key, family)
+            if row["text"] is not None:
+                self._texts[key] = row["text"]
         for family, size in Counter(self._of.values()).items():
             family.size = size
         self._count = 1 + max(families, default=-1)
-
-    def union(self) -> pa.Table:
-        """All that is needed to make it anew: the sets that are known. What is known of a family is with one of its sets."""
-        rows, told = [], set()
-        for key in self._of:
-            family = self._find(key)
-            about = (None,) * 4 if family in told else (*family.first, family.total)
-            told.add(family)
-            rows.append((*key, family.number, *about))
-        columns = zip(*rows, strict=True) if rows else ((),) * len(UNION)
-        types = (self._id_type if name.endswith("id") else pa.int64() for name in UNION)
-        return pa.table({name: pa.array(column, kind) for name, column, kind in zip(UNION, columns, types, strict=True)})
 
     def apply(self, links: pa.Table, now: int) -> FamilyChanges:
         """Take the links that all cells have found up to a time, and give what happened to families.
@@ -103,6 +197,8 @@ class FamilyMerge:
             for arriving, group in groupby(found, lambda link: link[0]):
                 self._expire(arriving[0])
                 self._arrive(arriving, [older for _, older in group])
+            if "newer_text" in links.column_names:
+                self._take_texts(links)
         self._expire(now)
         self._now = now
         return self._changes()
@@ -110,14 +206,14 @@ class FamilyMerge:
     def _keys(self, links: pa.Table, which: str) -> Iterable[Key]:
         return zip(*(links[f"{which}_{name}"].to_pylist() for name in KEY), strict=True)
 
+    def _take_texts(self, links: pa.Table) -> None:
+        for which in LINK:
+            told = zip(self._keys(links, which), links[f"{which}_text"].to_pylist(), strict=True)
+            self._texts.update((key, text) for key, text in told if text is not None and key in self._of)
+
     def _find(self, key: Key) -> _Family:
         """The family of a set that is known."""
-        family = self._of[key]
-        while family.into is not None:
-            if family.into.into is not None:
-                family.into = family.into.into
-            family = family.into
-        self._of[key] = family
+        family = self._of[key] = self._of[key].root()
         return family
 
     def _know(self, key: Key, family: _Family) -> None:
@@ -152,6 +248,7 @@ class FamilyMerge:
                 key = heapq.heappop(self._leaving)
                 family = self._find(key)
                 del self._of[key]
+                self._texts.pop(key, None)
                 family.size -= 1
                 if not family.size:
                     ended.append(family)
@@ -170,41 +267,17 @@ class FamilyMerge:
             rows[name] = [change[place] for change in found]
         return make_changes(FamilyRows(rows, [change[2] for change in found], [change[3] for change in found]), self._clock)
 
-    def __len__(self) -> int:
-        """How many families there are."""
-        return len(self._families())
-
-    def _families(self) -> set[_Family]:
-        return {self._find(key) for key in self._of}
-
-    def families(self, n: int | None = None, order: str = "size") -> FamilyList:
-        """As :meth:`swoop.Families.families`. O(n log n) with n sets known."""
-        since = self._now - -(-self._clock.window.duration // 10) if order == "growing" else self._now
-        fresh = Counter(self._find(key) for key in self._of if key[0] > since)
-
-        def place(family: _Family) -> tuple[int, int, Key]:
-            most = {"size": family.size, "newest": family.newest[0], "growing": fresh[family]}[order]
-            return -most, -family.size, family.first
-
-        found = sorted(self._families(), key=place)[:n]
-        rows = np.zeros(len(found), FAMILY)
-        for row, family in zip(rows, found, strict=True):
-            row["first"], row["first_seen"] = family.number, family.first[0]
-            row["size"], row["total"] = family.size, family.total
-        last_seen = np.array([family.newest[0] for family in found], np.int64)
-        names, newest = [family.first[1] for family in found], [family.newest[1] for family in found]
-        return make_list(rows, last_seen, names, newest, self._clock)
-
-    def members(self, id: Id | Family) -> list[Id]:
-        """As :meth:`swoop.Families.members`. O(n) with n sets known."""
-        if isinstance(id, Family):
-            found = [family for family in self._families() if family.number == id.arrival]
-        else:
-            found = [family for family in self._families() if family.first[1] == id]
-        if not found:
-            raise NotInWindow(
-                f"there is no family {id!r:.60} of at least two sets with one in the window: it has ended or become part "
-                "of another one, which changes tell, or it never was"
-            )
-        family = min(found, key=_first)
-        return [key[1] for key in sorted(key for key in self._of if self._find(key) is family)]
+    def snapshot(self) -> MergedFamilies:
+        """The families of now. O(n) with n sets known."""
+        roots = [family.root() for family in self._of.values()]
+        families = sorted(set(roots), key=_first)
+        places = {family: place for place, family in enumerate(families)}
+        return MergedFamilies(
+            tuple(self._of),
+            np.fromiter(map(places.__getitem__, roots), np.int64, len(roots)),
+            [_Found(family.number, family.first, family.newest, family.size, family.total) for family in families],
+            self._now,
+            self._clock,
+            self._id_type,
+            self._texts,
+        )
