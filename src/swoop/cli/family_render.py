@@ -54,13 +54,13 @@ class ShownFamily:
 
         >>> text = Side(1, 10, "win a phone")
         >>> ShownFamily(1, 57, 10, 99, [(text, 57)], 57).what, ShownFamily(1, 570, 10, 99, [(text, 99)], 99).what
-        ('same text', 'same text in the last 99')
+        ('same text', 'same text in 99 of them')
         """
         if not self.contents:
             return ""
         kinds, what = len(self.contents), "text" if self.contents[0][0].words else "set"
         how = f"same {what}" if kinds == 1 else f"{kinds:,} different {what}s"
-        return how if self.looked >= self.size else f"{how} in the last {self.looked:,}"
+        return how if self.looked >= self.size else f"{how} in {self.looked:,} of them"
 
     def heading(self) -> Text:
         """How large, in what its records differ, since when, and what it is called."""

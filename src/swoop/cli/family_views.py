@@ -34,9 +34,11 @@ class HasFamilies(Protocol):
 
 def find_family_view(as_json: bool) -> View:
     """The view to use: JSON if asked for, a table on a terminal, lines elsewhere."""
+    view: View = TableView(family_picture) if results().is_terminal else FamilyLinesView(family_picture)
     if as_json:
-        return FamilyJsonView()
-    return TableView(family_picture) if results().is_terminal else FamilyLinesView(family_picture)
+        view = FamilyJsonView()
+    view.what = "of families"
+    return view
 
 
 class FamilyJsonView(View):

@@ -151,18 +151,21 @@ class TableView(View):
         self._live.update(self._draw(handle, self._console, rate), refresh=True)
 
 
-def picture(handle: StreamHandle, console: Console, rate: float, measure: str) -> Group:
-    """The top-k and metrics, as large as the terminal, with the newer record of each pair above the older one."""
+def picture(handle: StreamHandle, console: Console, rate: float, measure: str, above: int = 0) -> Group:
+    """The top-k and metrics, with the newer record of each pair above the older one.
+
+    On a terminal it is as large as that, but for the lines ``above`` it.
+    """
     stats, topk = handle.stats, list(handle.topk())
     now, live = stats.watermark, console.is_terminal
-    room = max((console.size.height - 5) // 2, 1) if live else len(topk)
+    room = max((console.size.height - above - 5) // 2, 1) if live else len(topk)
     table = Table(expand=True, box=None, padding=(0, 1), pad_edge=False, header_style="dim")
     table.add_column(measure, justify="right", no_wrap=True, style="bold")
     longest = max(8, console.width // 5) if live else None
     table.add_column("id", justify="right", no_wrap=live, overflow="ellipsis", max_width=longest, style="dim")
     heading = f"most similar at {shown_second(now)}" if topk else "no pairs yet"
     table.add_column(heading, ratio=1, no_wrap=live, overflow="ellipsis" if live else "fold")
-    copies = any(pair.newer_copies is not None for pair in topk)
+    copies = any((count or 0) > 1 for pair in topk[:room] for count, _ in copies_of(pair))
     if copies:
         table.add_column("copies", justify="right", no_wrap=True, style="dim")
     table.add_column("ends in", justify="right", no_wrap=True)

@@ -32,7 +32,7 @@ function trend(family, now) {
 export function difference(family) {
   if (!family.kinds) return "";
   const what = family.kinds === 1 ? "same text" : `${count(family.kinds)} different texts`;
-  return family.looked < family.size ? `${what} in the last ${count(family.looked)}` : what;
+  return family.looked < family.size ? `${what} in ${count(family.looked)} of them` : what;
 }
 
 function make(key) {

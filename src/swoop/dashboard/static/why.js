@@ -56,7 +56,7 @@ function showFamily(family) {
         element("ul", { class: "tokens" }, ...members.map(member)),
       ),
     ),
-    ...(more > 0 ? [element("p", { class: "quiet" }, `and ${count(more)} more, which came before these`)] : []),
+    ...(more > 0 ? [element("p", { class: "quiet" }, `and ${count(more)} more`)] : []),
   );
 }
 
