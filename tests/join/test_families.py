@@ -461,6 +461,13 @@ def test_a_forest_of_links_in_any_order() -> None:
         assert parents.tolist() == expected.tolist()
 
 
+def test_rows_of_a_window_of_the_last_sets_have_their_own_times() -> None:
+    times = [dt.datetime(2024, 5, day) for day in (1, 2, 9)]
+    found = swoop.families_history({"id": [1, 2, 3], "time": times, "tokens": [["a"], ["a"], ["b"]]}, 1.0, swoop.last(2))
+    assert found.rows().column("time").to_pylist() == times
+    assert list(found) == [Family(1, 1, 2, 0, 1, 2)]  # like Families itself
+
+
 def test_a_history_leaves_out_rows_that_cannot_be_used() -> None:
     rows = {"id": ["a", None, "c"], "time": [1, 2, 3], "text": ["win a phone", "win a phone", "win a phone now"]}
     with pytest.warns(swoop.errors.UnusableRows, match="1 rows are unusable"):

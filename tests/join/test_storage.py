@@ -13,7 +13,7 @@ import pytest
 
 import swoop
 from swoop import oracle
-from swoop.errors import InvalidFile
+from swoop.errors import InvalidFile, InvalidType
 from swoop.join import ipc, storage
 from swoop.oracle import Record
 from tests.support.faults import Fault, interrupted_lines
@@ -130,6 +130,8 @@ def test_user_defined_similarities_are_given_again(tmp_path: Path) -> None:
     other = swoop.Similarity(lambda r, s, o: o / (r + s), name="other")
     join, path = saved(tmp_path, similarity=share)
     assert swoop.TopKJoin.load(path, similarity=share).topk() == join.topk()
+    with pytest.raises(InvalidType, match="load takes the swoop.Similarity .* not 'share'"):
+        swoop.TopKJoin.load(path, "share")  # type: ignore[arg-type]
     with pytest.raises(InvalidFile, match="user-defined similarity 'share'; give it again"):
         swoop.TopKJoin.load(path)
     with pytest.raises(InvalidFile, match="saved with the similarity 'share', but 'other' was given"):

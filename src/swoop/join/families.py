@@ -191,7 +191,8 @@ class Families(Arrivals):
             How many, at most; by default all.
         order
             ``"size"``: those with the most sets in the window first. ``"newest"``: those that were seen last first.
-            ``"growing"``: those with the most sets in the newest tenth of the window first (of all sets, if it is unbounded).
+            ``"growing"``: those with the most sets in the newest tenth of the window first (rounded up; of all sets, if it is
+            unbounded).
             Ties: by size, then by first set.
         """
         most = _check_n(n)

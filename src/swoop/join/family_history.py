@@ -17,7 +17,7 @@ from swoop.results import Family, FamilyHistory
 from swoop.similarity import Similarity
 from swoop.spec import FamilySpec
 from swoop.text.functions import TokenFunction
-from swoop.times import Clock
+from swoop.times import Clock, WindowSpec
 
 
 def families_history(
@@ -66,11 +66,12 @@ def families_history(
     check_token_argument(tokens)
     spec, cutting = FamilySpec(min_similarity, window, similarity), Cutting(slices, threads)
     rows, kind = read_rows(data, spec.window, id=id, time=time, tokens=tokens)
+    clock, told = Clock(spec.window), Clock(WindowSpec("duration", 0))
+    clock.kind = told.kind = kind
+    times = time_column(rows.times, told)
     if spec.window.kind == "count":
         rows = replace(rows, times=np.arange(len(rows.times)))
-    clock = Clock(spec.window)
-    clock.kind = kind
-    return _result(rows, find_firsts(len(rows.times), _replay_all(rows, spec, cutting)), clock)
+    return _result(rows, times, find_firsts(len(rows.times), _replay_all(rows, spec, cutting)), clock)
 
 
 def _replay_all(rows: Rows, spec: FamilySpec, cutting: Cutting) -> list[Links]:
@@ -84,7 +85,7 @@ def _replay_all(rows: Rows, spec: FamilySpec, cutting: Cutting) -> list[Links]:
     return [links for found in cutting.run(rows, spec.window.duration, run) for links in found]
 
 
-def _result(rows: Rows, firsts: np.ndarray, clock: Clock) -> FamilyHistory:
+def _result(rows: Rows, row_times: pa.Array, firsts: np.ndarray, clock: Clock) -> FamilyHistory:
     times, duration = rows.times, clock.window.duration
     is_valid = times > times[-1] - duration if duration and len(times) else np.ones(len(times), bool)
     groups = Groups.of(firsts, is_valid)
@@ -116,6 +117,6 @@ def _result(rows: Rows, firsts: np.ndarray, clock: Clock) -> FamilyHistory:
         }
 
     def labels() -> pa.Table:
-        return pa.table({"id": ids_of(np.arange(len(times))), "time": time_column(times, clock), "family": ids_of(firsts)})
+        return pa.table({"id": ids_of(np.arange(len(times))), "time": row_times, "family": ids_of(firsts)})
 
     return FamilyHistory(len(names), make, columns, labels)

@@ -21,6 +21,7 @@ from swoop.join.storage import (
     COMMON_TYPES,
     SET_TYPES,
     Format,
+    check_given,
     common_settings,
     id_types,
     id_values,
@@ -69,6 +70,7 @@ def save(families: Families, path: str | os.PathLike[str]) -> None:
 
 
 def load(cls: type[Saved], path: str | os.PathLike[str], similarity: Similarity | None) -> Saved:
+    check_given(similarity)
     with reading(path, FORMAT) as (archive, settings):
         window = read_member(archive, _WINDOW, FORMAT, _WINDOW_TYPES)
         rows = read_member(archive, _FAMILIES, FORMAT, _FAMILY_TYPES)

@@ -102,7 +102,7 @@ def _find_window(window: object) -> WindowSpec:
     found = find_window(window)
     if found.kind not in ("duration", "integer"):
         raise InvalidArgument(
-            f"the window of a history must be a duration or an integer, not {window!r}; for other windows use swoop.TopKJoin"
+            f"the window of a history must be a duration or an integer, not {found}; for other windows use swoop.TopKJoin"
         )
     return found
 

@@ -22,7 +22,7 @@ import pyarrow as pa
 
 from swoop.engine.contents import Contents
 from swoop.engine.layout import CHANGE, SEEN, TOLD
-from swoop.errors import CapacityExceeded, InvalidFile
+from swoop.errors import CapacityExceeded, InvalidFile, InvalidType
 from swoop.join.ipc import from_stream, to_stream
 from swoop.join.restoring import demand, id_columns, restore
 from swoop.results import Id
@@ -234,6 +234,7 @@ def id_values(name: str, ids: list[Id | None]) -> dict[str, pa.Array]:
 
 
 def load(cls: type[Join], path: str | os.PathLike[str], similarity: Similarity | None) -> Join:
+    check_given(similarity)
     with reading(path, _FORMAT) as (archive, settings):
         once = settings["copies"] == "once"
         window = read_member(archive, _WINDOW, _FORMAT, _WINDOW_TYPES | (_RECORD_TYPES if once else {}))
@@ -301,6 +302,15 @@ def _check_settings(settings: Any, path: str | os.PathLike[str], form: Format) -
         wanted = " or ".join("null" if one is type(None) else one.__name__ for one in types)
         demand(type(value) in types, f"{name} in {_SETTINGS} is {value!r:.60}, but should be {wanted}")
     demand(1 <= settings["version"] <= form.version, f"there is no format version {version}")
+
+
+def check_given(similarity: object) -> None:
+    """Refuse what is no similarity, before the file is blamed."""
+    if similarity is not None and not isinstance(similarity, Similarity):
+        raise InvalidType(
+            f"load takes the swoop.Similarity with which the file was saved, not {similarity!r:.60}; leave it out for one that "
+            "is built in"
+        )
 
 
 def saved_similarity(settings: dict[str, Any], similarity: Similarity | None) -> str | Similarity:
