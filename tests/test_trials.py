@@ -14,7 +14,7 @@ from typing import Any
 import pytest
 
 from tests.support.faults import Fault, failing_allocations, interrupted_lines
-from tests.support.live_trials import in_cells, live, sliced
+from tests.support.live_trials import in_cells, live, live_families, sliced
 from tests.support.rare import PATHS, report
 from tests.support.trials import WAYS, Trial, run, run_interrupted
 
@@ -28,7 +28,7 @@ def test_every_way_gives_every_change(record_property: Any) -> None:
     for seed in range(60):
         trial = Trial.draw(seed)
         moments += sum(run(trial, way, taken) for way in WAYS)
-    moments += sum(way(seed, taken) for seed in range(20) for way in (sliced, live, in_cells))
+    moments += sum(way(seed, taken) for seed in range(20) for way in (sliced, live, live_families, in_cells))
     record_property("report", f"{moments:,} moments were compared; rare paths were taken so often:\n{report(taken)}")
     assert [path for path in PATHS if not taken[path]] == []
 

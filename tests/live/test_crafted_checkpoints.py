@@ -9,6 +9,7 @@ import struct
 import zlib
 from collections import Counter
 from collections.abc import Callable
+from dataclasses import asdict, replace
 from pathlib import Path
 from typing import Any
 
@@ -18,10 +19,11 @@ import pytest
 from swoop.errors import InvalidArgument, InvalidFile
 from swoop.live import chunks
 from swoop.live.cell import Cell, CellState
+from swoop.live.checkpoint import State
 from swoop.live.chunks import Chunk, Damaged, from_bytes, read_chunks, to_bytes
 from swoop.live.grid import Grid
 from tests.support.crafted import INTEGERS, VALUES
-from tests.support.live_runs import SPEC, Row, start, table
+from tests.support.live_runs import SPEC, Row, families, start, table, with_join
 
 ROWS = [Row(n, n, (n % 3, n % 5, 7), ("left", "right")[n % 2]) for n in range(12)]
 SETS = table(ROWS).drop_columns(["reason", "row"])
@@ -173,6 +175,64 @@ def test_crafted_states(tmp_path: Path) -> None:
         assert not why or re.search("is damaged: .* Restore it from a copy, or begin with a new checkpoint", why), why
         seen["damaged" if why else "restored"] += 1
     assert min(seen["restored"], seen["damaged"]) > 10, seen
+
+
+def crafted(rng: random.Random, rows: pa.Table) -> pa.Table:
+    """Some numbers of some columns are others, or rows are gone, or there twice."""
+    found = {name: rows[name].to_pylist() for name in rows.column_names}
+    for _ in range(rng.choice([1, 1, 3])):
+        column = found[rng.choice(rows.column_names)]
+        column[rng.randrange(len(column))] = rng.choice([*INTEGERS, *range(-2, 30)])
+    wrong = pa.table({name: pa.array(column, rows[name].type) for name, column in found.items()})
+    return wrong.take([rng.randrange(wrong.num_rows) for _ in range(wrong.num_rows)]) if rng.random() < 0.2 else wrong
+
+
+def test_crafted_origins(tmp_path: Path) -> None:
+    """What sets are called after: it is as it could be, or the checkpoint is damaged."""
+    spec = replace(with_join(SPEC, copies="once"), lateness=0)
+    live = start(tmp_path, spec)
+    for batch in range(10):
+        live.process(batch, table([Row(n, 4 * batch, (n % 4, 7, 8)) for n in range(4 * batch, 4 * batch + 4)]))
+    seen = try_crafted(tmp_path, lambda: start(tmp_path, spec)._engines.join._check())
+    assert min(seen["restored"], seen["damaged"]) > 10, seen
+
+
+def test_crafted_origins_of_families(tmp_path: Path) -> None:
+    spec = families(replace(SPEC, lateness=0), 0.5)
+    live = start(tmp_path, spec)
+    for batch in range(10):
+        rows = [Row(n, 4 * batch, (n % 4, n % 4 + 10, 10 * (batch % 3 == 0))) for n in range(4 * batch, 4 * batch + 4)]
+        live.process(batch, table(rows))
+    seen = try_crafted(tmp_path, lambda: start(tmp_path, spec)._engines.join._check())
+    assert min(seen["restored"], seen["damaged"]) > 10, seen
+
+
+def try_crafted(folder: Path, resume: Callable[[], Any]) -> Counter[str]:
+    """Resume with other origins in the last state, again and again."""
+    file = max((folder / "swoop/states").iterdir())
+    whole = file.read_bytes()
+    chunk = State.from_json(whole).origins[-1]
+    rows = from_bytes((folder / "swoop/chunks" / chunk.name).read_bytes())
+    seen: Counter[str] = Counter()
+    for seed in range(300):
+        wrong = crafted(random.Random(seed), rows)
+        data = bytes_of(wrong)
+        (folder / "swoop/chunks" / "crafted.arrow").write_bytes(data)
+        latest = max(wrong["time"].to_pylist())
+        named = {**asdict(chunk), "name": "crafted.arrow", "crc": zlib.crc32(data), "latest": latest}
+
+        def change(state: dict[str, Any], named: dict[str, Any] = named) -> None:
+            state["origins"][-1] = named
+
+        file.write_bytes(resealed(whole, change))
+        why = ""
+        try:
+            resume()
+        except InvalidFile as error:
+            why = str(error)
+        assert not why or re.search("is damaged: .* Restore it from a copy, or begin with a new checkpoint", why), why
+        seen["damaged" if why else "restored"] += 1
+    return seen
 
 
 def test_states_of_cells() -> None:

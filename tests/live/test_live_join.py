@@ -1,7 +1,7 @@
 """Live joins without Spark: equal to brute force whatever the batches and the disorder, and whenever the process dies.
 
-Tests of swoop.live.chunks, swoop.live.live_stream, swoop.live.one_engine, swoop.live.row_order, swoop.live.stream_spec,
-swoop.live.watermark.
+Tests of swoop.join.origins, swoop.live.chunks, swoop.live.live_stream, swoop.live.one_engine, swoop.live.resumable,
+swoop.live.row_order, swoop.live.single_engine, swoop.live.stream_spec, swoop.live.watermark.
 """
 
 from __future__ import annotations
@@ -28,6 +28,7 @@ from tests.support.live_runs import (
     Row,
     Run,
     check,
+    families,
     fresh,
     limits,
     read,
@@ -61,8 +62,10 @@ def test_a_process_that_dies_before_the_commit(folder: Path, case: Run, chance: 
 
 
 @pytest.mark.no_cover  # hundreds of times the same lines
-@pytest.mark.parametrize("how", ["before", "half", "after"])
-def test_killed_at_any_moment(folder: Path, monkeypatch: pytest.MonkeyPatch, how: str, request: pytest.FixtureRequest) -> None:
+@pytest.mark.parametrize(("how", "what"), [("before", "copies"), ("half", "families"), ("after", "sets")])
+def test_killed_at_any_moment(
+    folder: Path, monkeypatch: pytest.MonkeyPatch, how: str, what: str, request: pytest.FixtureRequest
+) -> None:
     """Die at the first, the second, ... change of a file: before it, with half a file written, or after it.
 
     The process after it dies too, in the same batch and a little later; and rows come in another order each time. Before a
@@ -74,7 +77,9 @@ def test_killed_at_any_moment(folder: Path, monkeypatch: pytest.MonkeyPatch, how
     monkeypatch.setattr(folders, "GRACE", 0.0)
     if how != "after":  # final files are enough once; tests/spark/test_folders.py has the rest
         monkeypatch.setattr(folders, "YOUNG", 1e9)
-    case = scenario(idle=True)
+    case = scenario(idle=True, copies="once" if what == "copies" else "each")
+    if what == "families":
+        case = replace(case, spec=families(case.spec, 0.4))
     undisturbed = results(folder, run(fresh(folder), case))
     check(folder, case, start(folder, case.spec))
     real_write, real_delete = Folder.write, Folder.delete
@@ -109,7 +114,7 @@ def test_killed_at_any_moment(folder: Path, monkeypatch: pytest.MonkeyPatch, how
             left[0] = 1 + moment // step % 4
             live = run_again(folder, case, lambda batch: True, chance)
             assert results(folder, live) == undisturbed, f"killed at change {moment}"
-            named = {chunk.name for chunk in live._state.chunks}
+            named = live._state.names
             left[0] = 0
             live._checkpoint.collect(live._state)
             assert {file.name for file in (folder / "swoop" / "chunks").iterdir()} == named
@@ -164,6 +169,53 @@ def test_k_may_be_lowered(folder: Path) -> None:
     assert current == {(pair.newer, pair.older) for pair in live.topk}
     with pytest.raises(InvalidArgument, match="k=2, and k may be lowered but not raised to 3"):
         start(folder, case.spec)
+
+
+@pytest.mark.parametrize("k", [3, None])
+def test_a_record_keeps_its_name_when_its_first_set_is_gone(folder: Path, k: int | None) -> None:
+    """The run is resumed when the window has none of the sets that the records are called after."""
+    spec = replace(with_join(SPEC, k=k, copies="once", min_similarity=0.1, window=10), lateness=0)
+    sets = [(1, 2, 3), (1, 2, 4), (1, 2, 5)]
+    rows = [Row(100 + n, 3 * n, sets[n % 3]) for n in range(12)]
+    case = Run([[row] for row in rows], frozenset(), spec)
+    undisturbed = run(folder / "whole", case)
+    for batch in range(12):
+        live = start(folder / "resumed", spec)  # a new process for each batch
+        live.process(batch, table([rows[batch]]))
+    live.finish()
+    assert list(live.topk) == list(undisturbed.topk)
+    assert {pair.older for pair in live.topk} | {pair.newer for pair in live.topk} == {100, 101, 102}
+    assert min(pair.older_first_seen for pair in live.topk) == 0
+    check(folder / "resumed", case, start(folder / "resumed", spec))
+    told = sum(chunk.rows for chunk in live._state.origins)
+    assert 0 < told <= 4  # one for each record, and not many that have expired
+
+
+def test_lowered_k_where_copies_count_once(folder: Path) -> None:
+    case = scenario(copies="once")
+    live = start(folder, case.spec)
+    for batch, rows in enumerate(case.batches[:5]):
+        live.process(batch, table(rows))
+    before = list(live.topk)
+    assert len(before) == 3
+    live = start(folder, with_join(case.spec, k=1))
+    assert list(live.topk) == before[:1]
+    live.process(5, table(case.batches[5]))
+    left = [row for row in read(folder, "changes") if row["batch"] == 5][:2]
+    assert [(row["kind"], row["newer"], row["older_copies"]) for row in left] == [
+        ("outranked", pair.newer, pair.older_copies) for pair in before[1:]
+    ]
+
+
+def test_texts_of_records_are_those_of_their_newest_sets(folder: Path) -> None:
+    spec = replace(with_join(SPEC, copies="once"), lateness=0)
+    live = start(folder, spec)
+    rows = table([Row(n, n, (1, 2, 3 + n % 2)) for n in range(5)])
+    live.process(0, rows.append_column("text", [[f"text {n}" for n in range(5)]]))
+    live.finish()
+    assert live.topk[0].newer == 1
+    assert live.texts(live.topk[0]) == ("text 3", "text 4")
+    assert start(folder, spec).texts(live.topk[0]) == ("text 3", "text 4")
 
 
 def test_a_batch_that_comes_again_has_the_k_it_had(folder: Path) -> None:

@@ -52,7 +52,7 @@ def test_a_backlog_gives_what_small_batches_give(spark: SparkSession, tmp_path: 
 
         return Backlog(found.times, count())
 
-    monkeypatch.setattr("swoop.spark.stream.fetch", counted)
+    monkeypatch.setattr("swoop.spark.starting.fetch", counted)
     results = []
     for piece_rows in (fetching.PIECE_ROWS, 40):
         folder = tmp_path / str(piece_rows)

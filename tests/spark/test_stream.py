@@ -178,6 +178,28 @@ def test_two_streams_integers_and_strings(spark: SparkSession, tmp_path: Path) -
     assert found[0].pair.left != found[0].pair.right
 
 
+def test_copies_that_count_once(spark: SparkSession, tmp_path: Path) -> None:
+    """In two runs; the sets that records are called after have left the window in between."""
+    texts = ["win a phone", "win a car", "win a phone", "good morning", "win a car today"]
+    rows = [{"id": n, "time": (NOON + dt.timedelta(seconds=10 * n)).isoformat(), "text": texts[n % 5]} for n in range(25)]
+    join = swoop.TopKJoin(5, "1 minute", copies="once", track_changes=True)
+    for row in rows:
+        join.insert(set(row["text"].split()), dt.datetime.fromisoformat(row["time"]), row["id"])
+    found: list[Change] = []
+    for part in range(2):
+        write_files(tmp_path / "in", rows[12 * part :][: 12 + part], 3, first=3 * part)
+        sets = read_stream(spark, tmp_path / "in")
+        handle = topk_stream(sets, 5, "1 minute", text="text", lateness="5 seconds", copies="once").start(
+            tmp_path / "state", changes="memory", available_now=True, flush=part == 1
+        )
+        assert handle.await_termination(60)
+        found += handle.changes()
+    assert found == list(join.changes())
+    assert list(handle.topk()) == list(join.topk())
+    pair = handle.topk()[0]
+    assert handle.texts(pair) == (texts[int(pair.newer) % 5], texts[int(pair.older) % 5])
+
+
 def test_late_and_rejected_rows(spark: SparkSession, tmp_path: Path) -> None:
     first = [
         {"id": 1, "time": "2024-01-01T12:00:00Z", "text": "a b"},

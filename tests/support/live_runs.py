@@ -16,19 +16,22 @@ import pyarrow.parquet as pq
 import pytest
 from hypothesis import strategies as st
 
+from swoop import oracle
 from swoop.join import columns, payloads
 from swoop.live import ahead, chunks, pieces
 from swoop.live.checkpoint import Checkpoint
+from swoop.live.live_families import LiveFamilies
 from swoop.live.live_stream import LiveStream
 from swoop.live.manifest import result_files
 from swoop.live.one_engine import OneEngine
+from swoop.live.one_family_engine import OneFamilyEngine
 from swoop.live.outputs import FolderOutput
 from swoop.live.pieces import Backlog
 from swoop.live.stream_spec import StreamSpec
 from swoop.oracle import Record
-from swoop.spec import JoinSpec
+from swoop.spec import FamilySpec, JoinSpec
 from swoop.text.functions import TokenFunction, char_ngrams, word_ngrams, words
-from tests.support.histories import SIMILARITIES, thresholds
+from tests.support.histories import SIMILARITIES, reachable, thresholds
 from tests.support.judge import judge
 
 SCHEMA = pa.schema(
@@ -64,7 +67,7 @@ class Row:
 
     def record(self, spec: StreamSpec) -> Record:
         tokens: Any = spec.tokens(self.tokens) if isinstance(spec.tokens, TokenFunction) else self.tokens  # type: ignore[arg-type]
-        return Record(tokens, self.time, self.id, self.stream if spec.join.two_streams else None)  # type: ignore[arg-type]
+        return Record(tokens, self.time, self.id, self.stream if spec.two_streams else None)  # type: ignore[arg-type]
 
 
 def table(rows: list[Row], spec: StreamSpec | None = None) -> pa.Table:
@@ -78,7 +81,7 @@ SPEC = StreamSpec(JoinSpec(3, 12), lateness=4, time_kind="integer")
 
 def with_join(spec: StreamSpec, **changes: Any) -> StreamSpec:
     """The same with another join."""
-    return replace(spec, join=replace(spec.join, **changes))
+    return replace(spec, join=replace(spec.pairs, **changes))
 
 
 @dataclass(frozen=True)
@@ -95,7 +98,7 @@ class Run:
         return self.idles[batch] if 0 <= batch < len(self.idles) else ()
 
     def options(self) -> dict[str, Any]:
-        join = self.spec.join
+        join = self.spec.pairs
         return {
             "k": join.k,
             "window": join.window.duration,
@@ -106,13 +109,26 @@ class Run:
         }
 
 
-def start(folder: Path, spec: StreamSpec) -> LiveStream:
-    outputs = (FolderOutput(folder / name) for name in ("changes", "late", "rejected"))
+def start(folder: Path, spec: StreamSpec) -> Any:
+    """A live join, or live families."""
+    outputs = [FolderOutput(folder / name) for name in ("changes", "late", "rejected")]
     checkpoint = Checkpoint(folder, spec.lasting())
+    if isinstance(spec.join, FamilySpec):
+        return LiveFamilies(spec, checkpoint, OneFamilyEngine(spec, checkpoint), *outputs)
     return LiveStream(spec, checkpoint, OneEngine(spec, checkpoint), *outputs)
 
 
-def idle(live: LiveStream, run: Run) -> None:
+def families(spec: StreamSpec, min_similarity: float) -> StreamSpec:
+    """The same, but for families."""
+    return replace(spec, join=FamilySpec(min_similarity, spec.join.window, spec.join.similarity))
+
+
+def found(live: Any) -> list[Any]:
+    """What a live stream has found."""
+    return list(live.result.families() if isinstance(live, LiveFamilies) else live.topk)
+
+
+def idle(live: Any, run: Run) -> None:
     """Let time move on as it should after the last batch, as far as it has not been done."""
     for passed in run.idles_after(live._state.batch)[live._state.idle :]:
         live.advance_clock(passed)
@@ -142,7 +158,7 @@ def run(
     commits: Callable[[int], bool] = lambda batch: True,
     from_batch: int = 0,
     chance: random.Random | None = None,
-) -> LiveStream:
+) -> Any:
     """All batches from one on, as Spark would run them; a process that does not live to commit a batch is Killed.
 
     With ``chance``, rows of a batch come in any order and in any pieces, each time that it is done.
@@ -168,10 +184,10 @@ def read(folder: Path, name: str) -> list[dict[str, Any]]:
     return [row for file in result_files(folder / name) for row in pq.read_table(file).to_pylist()]
 
 
-def results(folder: Path, live: LiveStream) -> Any:
+def results(folder: Path, live: Any) -> Any:
     stats = replace(live.stats, memory_bytes=0, batch_seconds=0.0, batch_rows=0, vocabulary_size=0)
     rejected = sorted(map(repr, read(folder, "rejected")))
-    return [read(folder, name) for name in ("changes", "late")], rejected, stats, list(live.topk)
+    return [read(folder, name) for name in ("changes", "late")], rejected, stats, found(live)
 
 
 def order(row: Row) -> Any:
@@ -229,6 +245,11 @@ def expected(run: Run) -> Any:
     records = [row.record(run.spec) for row in sorted(entered, key=order)]
     if records and watermark - 1 > records[-1].time:  # an empty set makes no pair, but time goes on to it
         records.append(replace(records[-1], tokens=(), time=watermark - 1))
+    if isinstance(run.spec.join, FamilySpec):
+        join = run.spec.join
+        asked: Any = (records, join.min_similarity, join.window, join.similarity)
+        feed = [(c.time, c.kind, c.family, c.into) for c in oracle.family_changes(*asked)]
+        return feed, late, rejected, oracle.families(*asked)
     judged = judge(records, **run.options())
     names = columns_of(run.spec)
     changes = [(c.time, c.kind, *(getattr(c.pair, name) for name in names)) for c in judged.changes]
@@ -236,20 +257,22 @@ def expected(run: Run) -> Any:
 
 
 def columns_of(spec: StreamSpec) -> tuple[str, ...]:
-    """What is compared of pairs."""
+    """What is compared of pairs, or of families."""
+    if isinstance(spec.join, FamilySpec):
+        return ("family", "into")
     seen = [f"{which}_{what}" for which in ("newer", "older") for what in ("copies", "first_seen", "last_seen")]
-    return ("newer", "older", "similarity", "overlap", "start", "end", *(seen if spec.join.copies == "once" else ()))
+    return ("newer", "older", "similarity", "overlap", "start", "end", *(seen if spec.pairs.copies == "once" else ()))
 
 
-def check(folder: Path, case: Run, live: LiveStream) -> None:
-    changes, late, rejected, topk = expected(case)
+def check(folder: Path, case: Run, live: Any) -> None:
+    changes, late, rejected, result = expected(case)
     names = ("time", "kind", *columns_of(case.spec))
     assert [tuple(row[name] for name in names) for row in read(folder, "changes")] == changes
     assert [row["id"] for row in read(folder, "late")] == late
     assert len(read(folder, "rejected")) == rejected
     for name in ("changes", "late", "rejected"):
         assert [row["sequence"] for row in read(folder, name)] == list(range(len(read(folder, name))))
-    assert list(live.topk) == topk
+    assert found(live) == result
     stats = live.stats
     assert (stats.late, stats.rejected, stats.changes) == (len(late), rejected, len(changes))
     assert stats.rows == sum(map(len, case.batches)) == stats.sets + stats.late + stats.rejected
@@ -257,7 +280,7 @@ def check(folder: Path, case: Run, live: LiveStream) -> None:
 
 
 @st.composite
-def runs(draw: st.DrawFn, idle: bool = False) -> Run:
+def runs(draw: st.DrawFn, idle: bool = False, finds: str = "pairs") -> Run:
     similarity = draw(st.sampled_from(SIMILARITIES))
     least = draw(thresholds(similarity))
     join = JoinSpec(
@@ -275,6 +298,8 @@ def runs(draw: st.DrawFn, idle: bool = False) -> Run:
         max_ahead=draw(st.sampled_from([None, None, 0, 3, 10, 20])),
         tokens=draw(st.sampled_from(["tokens", "tokens", *FUNCTIONS])),
     )
+    if finds == "families":
+        spec = families(spec, draw(reachable(similarity)))
     universe = draw(st.integers(1, 8))
     tokens: st.SearchStrategy[Any] = st.lists(st.integers(0, universe), max_size=5).map(tuple)
     if spec.tokens != "tokens":
@@ -287,7 +312,7 @@ def runs(draw: st.DrawFn, idle: bool = False) -> Run:
             draw(st.sampled_from([number, number % 4])),
             time - draw(st.sampled_from([0, 0, 0, 0, 1, 3, 12, -30])),
             draw(tokens),
-            draw(st.sampled_from(["left", "right"])) if join.two_streams else "left",
+            draw(st.sampled_from(["left", "right"])) if spec.two_streams else "left",
             draw(st.sampled_from([None] * 9 + ["bad"])),
         )
         rows.append(found)
@@ -320,7 +345,7 @@ def fresh(folder: Path) -> Path:
     return folder
 
 
-def run_again(folder: Path, case: Run, commits: Callable[[int], bool], chance: random.Random | None = None) -> LiveStream:
+def run_again(folder: Path, case: Run, commits: Callable[[int], bool], chance: random.Random | None = None) -> Any:
     for _ in range(200):
         batch, ended = (int(file.read_text()) if file.exists() else -1 for file in (folder / "committed", folder / "ended"))
         try:

@@ -61,13 +61,19 @@ def options(rng: random.Random) -> dict[str, Any]:
 
 
 def with_copies(case: Run, rng: random.Random) -> Run:
-    """The same, but copies count once."""
-    case = replace(case, spec=live_runs.with_join(case.spec, copies="once"))
+    """The same, but copies count once; there are many, and they outlive a short window, in which time goes on slowly."""
     rows = [row for batch in case.batches for row in batch]
-    again = [
-        [replace(row, tokens=rng.choice(rows).tokens) if rng.random() < 0.4 else row for row in batch] for batch in case.batches
-    ]
-    return replace(case, batches=again)
+    common = [rng.choice(rows).tokens for _ in range(rng.randrange(1, 6))]
+    batches: list[list[Row]] = []
+    now = 0
+    for batch in case.batches:
+        batches.append([])
+        for row in batch:
+            now += rng.choice([0, 1, 1, 2, 5])
+            tokens = rng.choice(common) if rng.random() < 0.6 else row.tokens
+            batches[-1].append(replace(row, time=now - rng.choice([0, 0, 0, 1, 3, 20]), tokens=tokens))
+    join = {"copies": "once", "window": rng.choice([3, 8, 15, 30])}
+    return replace(case, batches=batches, spec=replace(live_runs.with_join(case.spec, **join), lateness=rng.choice([0, 3, 9])))
 
 
 def sliced(seed: int, taken: Counter[str]) -> int:
@@ -109,18 +115,23 @@ def run_of(rng: random.Random) -> Run:
     return live_runs.with_texts(run, rng.choice(live_runs.FUNCTIONS)) if rng.random() < 0.3 else run
 
 
-def _lived(seed: int, cells: int | None, taken: Counter[str]) -> int:
+def _lived(seed: int, cells: int | None, taken: Counter[str], finds: str = "pairs") -> int:
     real_merge = chunks.read_chunks
 
     def merge(*arguments: Any) -> Any:
         taken["chunks merged"] += 1
         return real_merge(*arguments)
 
-    rng = random.Random(f"{seed} {cells}")
+    rng = random.Random(f"{seed} {cells} {finds}")
     case = run_of(rng)
-    case = with_copies(case, rng) if rng.random() < 0.5 else case
+    case = with_copies(case, rng) if rng.random() < 0.6 else case
     if cells is None:
-        case = replace(case, idles=tuple(tuple(rng.choices([1, 40, 4000], k=rng.choice([0, 0, 1, 2]))) for _ in case.batches))
+        if finds == "families":
+            least = THRESHOLDS.get(case.spec.join.similarity.name, (0.0, 0.2, 1 / 3, 0.5, 0.7, 1.0))
+            case = replace(case, spec=live_runs.families(case.spec, rng.choice(least)))
+        case = replace(
+            case, idles=tuple(tuple(rng.choices([1, 4, 40, 4000], k=rng.choice([0, 0, 1, 2]))) for _ in case.batches)
+        )
     with (
         tempfile.TemporaryDirectory() as name,
         thresholds.use(tiny(rng, SIZE)),
@@ -141,6 +152,11 @@ def _lived(seed: int, cells: int | None, taken: Counter[str]) -> int:
 def live(seed: int, taken: Counter[str]) -> int:
     """A live join whose process dies now and then."""
     return _lived(seed, None, taken)
+
+
+def live_families(seed: int, taken: Counter[str]) -> int:
+    """Live families whose process dies now and then."""
+    return _lived(seed, None, taken, "families")
 
 
 def in_cells(seed: int, taken: Counter[str]) -> int:

@@ -22,7 +22,7 @@ from pathlib import Path
 
 from tests.support import family_trials
 from tests.support.faults import Fault, failing_allocations, guarded_memory, interrupted_lines
-from tests.support.live_trials import families_in_cells, in_cells, live, sliced
+from tests.support.live_trials import families_in_cells, in_cells, live, live_families, sliced
 from tests.support.rare import report
 from tests.support.real import compare, streams
 from tests.support.trials import WAYS, Trial, run, run_interrupted
@@ -79,6 +79,7 @@ KINDS: dict[str, Callable[[int, Counter[str]], int]] = {
     "families": families,
     "slices": sliced,
     "live": live,
+    "live families": live_families,
     "cells": in_cells,
     "family cells": families_in_cells,
 }

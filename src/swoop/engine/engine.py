@@ -8,7 +8,8 @@ from __future__ import annotations
 
 import secrets
 from collections import Counter
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
 from dataclasses import dataclass, replace
 from itertools import accumulate
 from typing import Any
@@ -31,6 +32,8 @@ from swoop.engine.window import move_sets
 from swoop.errors import CapacityExceeded, InternalError, InvalidType
 
 COUNTERS = ("pre_candidates", "verified", "candidate_count")
+
+NO_SETS = (np.empty(0, np.int64), np.empty(0, np.int8), np.zeros(1, np.int64), Tokens())
 
 _BATCH = tuple(
     f"batch.{name}"
@@ -474,8 +477,17 @@ class Engine:
 
     def identities(self) -> np.ndarray:
         """The identities of the valid records, where copies count once."""
+        return np.unique(self.names().identities)
+
+    def names(self) -> Names:
+        """What the records of the valid sets are called, where copies count once."""
         self.ready()
-        return np.unique(self._names()[0].identities)
+        return self._names()[0]
+
+    def times(self) -> np.ndarray:
+        """The times of the valid sets."""
+        self.ready()
+        return self.memory["window.ring"]["time"][self._places()]
 
     @property
     def first_needed(self) -> int:
@@ -488,9 +500,13 @@ class Engine:
         """The newest set of the record with an identity, or the set with an arrival number; None if it is not valid."""
         if self.settings.copies_once:
             self.ready()
-            names, newest = self._names()
-            found = np.flatnonzero(names.identities == arrival)
-            return self.state.base + int(newest[found[0]]) if len(found) else None
+            entries, ring = self.memory["records.entries"][: self.state.records.count], self.memory["window.record"]
+            for record in np.flatnonzero(entries["identity"] == arrival).tolist():
+                number = int(entries["number"][record])
+                is_valid = self.state.oldest <= number < self.state.next
+                if is_valid and ring[number & (ring.size - 1)] == record:  # else it is gone, and its place is free
+                    return self.state.base + number
+            return None
         return arrival if self.oldest <= arrival < self.arrivals else None
 
     def token_ids_of(self, number: int) -> np.ndarray:
@@ -556,6 +572,18 @@ class Engine:
         fresh.counters = self.counters
         fresh._taken.update(self._taken_by_kernels())
         self.__dict__ = fresh.__dict__
+
+    @contextmanager
+    def replaying(self, first: int) -> Iterator[None]:
+        """Begin anew with an arrival number. Sets that arrive in this context did so before, so the feed does not tell of them.
+
+        The context ends at the time that they had come to.
+        """
+        self.restore(Contents(first, *NO_SETS), self.now)
+        self.state.tracking, self._is_restoring = 0, True
+        yield
+        self.settle()  # as in restore
+        self.state.tracking, self._is_restoring = int(self.settings.tracking), False
 
     def warm(self) -> None:
         """Run the kernels that few sets bring about, so that they are compiled."""

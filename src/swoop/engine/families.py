@@ -91,7 +91,7 @@ class Kinship(ctypes.Structure):
     before: Int32s  # the set before it in the family's circle,
     after: Int32s  # and behind it
     runs: Int32s  # of each long list, the number from which on its sets are of one family
-    given: Int32s  # of each set of the batch, if it is known
+    given: Int32s  # of each set of the batch, if it is known; -1: none of several sets
     changes: Annotated[Any, FAMILY_CHANGE]
 
 
@@ -278,9 +278,12 @@ def join_family(state: FamilyState) -> int:
 
 @jit
 def join_given(state: FamilyState, at: int, count: int) -> None:
-    """Join the family that is given. What is found must be no other."""
+    """Join the family that is given, or one of its own if none is. What is found must be no other."""
     kinship = state.kinship
     number = int64(kinship.given[state.batch.at])
+    if number < 0:
+        number = new_family(state)
+        kinship.entries[number].total = 1
     if kinship.is_verified:
         for place in range(count):
             kinship.mistakes += 1 if kinship.found[place] != number else 0

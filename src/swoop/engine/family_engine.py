@@ -3,17 +3,21 @@
 from __future__ import annotations
 
 from collections import Counter
+from collections.abc import Iterator
+from contextlib import contextmanager
 from dataclasses import dataclass, replace
 
 import numpy as np
 
 from swoop.engine.check import check_sets, key_of
 from swoop.engine.contents import Contents
-from swoop.engine.engine import Algorithm, Engine
-from swoop.engine.families import FamilyState, advance, insert_sets, rebase
+from swoop.engine.engine import NO_SETS, Algorithm, Engine
+from swoop.engine.families import FAMILY, FamilyState, advance, insert_sets, rebase
 from swoop.engine.memory import Memory
 from swoop.engine.settings import Settings
 from swoop.errors import InvalidData
+
+NO_FAMILIES = np.zeros(0, FAMILY)
 
 _BY_FAMILY = ("kinship.entries", "kinship.free", "kinship.settled", "kinship.found", "kinship.merged", "sort_room.spare")
 _BY_SET = ("kinship.family", "kinship.before", "kinship.after")
@@ -61,28 +65,24 @@ class FamilyEngine(Engine):
 
     def families(self) -> tuple[np.ndarray, np.ndarray]:
         """The families of at least two sets: their numbers, and rows of ``FAMILY``; ``newest`` is counted from the base."""
-        rows = self._entries()
+        rows = self.entries()
         numbers = np.flatnonzero((rows["size"] > 0) & (rows["total"] > 1))
         return numbers, rows[numbers]
 
-    def _entries(self) -> np.ndarray:
+    def entries(self) -> np.ndarray:
+        """Rows of ``FAMILY`` by the numbers of families; of those that are gone, what they were."""
         self.ready()
         return self.memory["kinship.entries"][: self.state.kinship.count].copy()
 
     def firsts(self) -> np.ndarray:
         """The arrival numbers of the first sets of families that are not valid any more, in order."""
-        rows = self._entries()
+        rows = self.entries()
         return np.sort(rows["first"][(rows["size"] > 0) & (rows["first"] < self.oldest)])
 
     def members(self) -> np.ndarray:
         """The numbers of the families of the valid sets; -1: a set has no tokens."""
         self.ready()
         return self.memory["kinship.family"][self._places()]
-
-    def times(self) -> np.ndarray:
-        """The times of the valid sets."""
-        self.ready()
-        return self.memory["window.ring"]["time"][self._places()]
 
     # the feed
 
@@ -113,7 +113,7 @@ class FamilyEngine(Engine):
 
     def known(self) -> Known:
         """The families of the window."""
-        rows, members = self._entries(), self.members()
+        rows, members = self.entries(), self.members()
         is_there = rows["size"] > 0
         places = np.where(is_there, np.cumsum(is_there) - 1, -1)
         return Known(rows[is_there], np.where(members >= 0, places[np.maximum(members, 0)], -1) if len(rows) else members)
@@ -122,25 +122,12 @@ class FamilyEngine(Engine):
         """Begin anew with a given window and its families. Raises InvalidData if they are to be verified and are wrong."""
         fresh = FamilyEngine(replace(self.settings, tracking=0), contents.first)
         fresh._taken.update(self._taken)
-        count = len(known.families)
-        memory, kinship = fresh.memory, fresh.state.kinship
-        memory.resize(_BY_FAMILY, count)
-        entries = memory["kinship.entries"]
-        for field in ("first", "first_seen", "total"):
-            entries[field][:count] = known.families[field]
-        memory.install(
-            {"kinship.given": np.ascontiguousarray(known.members, np.int32)},
-            {"kinship.count": count, "kinship.is_verified": is_verified},
-        )
-        fresh._is_restoring = True
+        memory = fresh.memory
+        fresh._begin_given(known.families, len(known.members), is_verified)
+        fresh.give(known.members)
         fresh.insert(contents.times, contents.offsets, contents.tokens, contents.sides)
-        fresh._is_restoring = False
-        if kinship.mistakes or (memory["kinship.entries"]["size"][:count] == 0).any():
-            raise InvalidData(
-                "the families are not those of the sets: linked sets are of different families, or one has no set"
-            )
+        fresh._end_given(len(known.families))
         fresh.state.now = now
-        memory.clear(("kinship.given",))
         own = self.state.kinship
         memory.install(
             {"kinship.changes": self.memory["kinship.changes"]},
@@ -149,6 +136,39 @@ class FamilyEngine(Engine):
         fresh.settings = self.settings
         fresh.counters = self.counters
         self.__dict__ = fresh.__dict__
+
+    def _begin_given(self, families: np.ndarray, sets: int, is_verified: bool) -> None:
+        """Begin with families, for so many sets, which are given to them as they arrive."""
+        count = len(families)
+        self.memory.resize(_BY_FAMILY, max(count, sets))  # each may have a family of its own, in a ring that is still small
+        entries = self.memory["kinship.entries"]
+        for field in ("first", "first_seen", "total"):
+            entries[field][:count] = families[field]
+        self.memory.install({}, {"kinship.count": count, "kinship.is_verified": is_verified})
+        self._is_restoring = True
+
+    def give(self, members: np.ndarray) -> None:
+        """The families of the sets that arrive next, as places among those that were begun with; -1: none of several sets."""
+        self.memory.install({"kinship.given": np.ascontiguousarray(members, np.int32)})
+
+    def _end_given(self, count: int) -> None:
+        """All sets have arrived, and each of so many families has some of them."""
+        self._is_restoring = False
+        if self.state.kinship.mistakes or (self.memory["kinship.entries"]["size"][:count] == 0).any():
+            raise InvalidData(
+                "the families are not those of the sets: linked sets are of different families, or one has no set"
+            )
+        self.memory.clear(("kinship.given",))
+
+    @contextmanager
+    def replaying(self, first: int, families: np.ndarray = NO_FAMILIES, sets: int = 0) -> Iterator[None]:
+        """The same with families, for so many sets, which must be given to them, and be linked with no others."""
+        self.restore_families(Contents(first, *NO_SETS), Known(NO_FAMILIES, np.empty(0, np.int32)), self.now)
+        self.state.tracking = 0
+        self._begin_given(families, sets, is_verified=True)
+        yield
+        self._end_given(len(families))
+        self.memory.install({}, {"tracking": int(self.settings.tracking), "kinship.is_verified": 0})
 
     def shrink(self) -> None:
         self.ready()

@@ -21,6 +21,9 @@ if TYPE_CHECKING:
 
 NO_SIDES = np.empty(0, np.int8)
 
+Insert = Callable[..., None]
+"""Lets sets arrive: their times, offsets, tokens and sides, as :meth:`swoop.engine.engine.Engine.insert` takes them."""
+
 ReadSides = Callable[[Any, dict[str, int]], np.ndarray]
 """Reads the sides of the rows of a batch, of which the columns are given, and notes how many there are by column."""
 
@@ -54,6 +57,7 @@ class Arrivals:
         self._engine = engine
         self._lock = threading.RLock()  # kernels run without Python's global lock
         self._begun: _Begun | None = None
+        self._replay: Insert | None = None  # lets sets arrive that have arrived before, in a run that is resumed
 
     def __reduce__(self) -> Any:
         raise InvalidType("a join cannot be copied or pickled; use save and load")
@@ -170,10 +174,11 @@ class Arrivals:
             before = self._engine.arrivals
             untimed = kind == "none" or self.window.kind == "count"
             times = np.arange(before, before + len(ticks)) if untimed else ticks
+            insert = self._replay or self._engine.insert
             for first, rows, offsets, tokens in sets:
                 rows_of = slice(first, first + rows)
                 of_records = () if records is None else records.of(rows_of)
-                self._engine.insert(times[rows_of], offsets, tokens, sides[rows_of] if len(sides) else sides, *of_records)
+                insert(times[rows_of], offsets, tokens, sides[rows_of] if len(sides) else sides, *of_records)
         finally:
             self._finish()
 

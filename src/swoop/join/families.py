@@ -5,23 +5,20 @@ from __future__ import annotations
 import os
 from collections.abc import Callable, Iterable
 from dataclasses import dataclass
-from numbers import Integral
-from typing import Any, Literal, Self, get_args
+from typing import Any, Self
 
 import numpy as np
 
-from swoop.errors import InvalidArgument, InvalidType, NotInWindow
+from swoop.errors import InvalidArgument, InvalidType
 from swoop.join.algorithms import make_family_engine
 from swoop.join.arrivals import NO_SIDES, Arrivals
-from swoop.join.family_feed import FamilyFeed, make_list
-from swoop.join.ids import read_id
+from swoop.join.family_feed import FamilyFeed
+from swoop.join.family_snapshot import FamilySnapshot, Order
 from swoop.results import Family, FamilyChanges, FamilyList, Id
 from swoop.similarity import Similarity
 from swoop.spec import FamilySpec
 from swoop.text.functions import TokenFunction
 from swoop.times import Time
-
-Order = Literal["size", "newest", "growing"]
 
 
 @dataclass(frozen=True, slots=True)
@@ -195,36 +192,25 @@ class Families(Arrivals):
             unbounded).
             Ties: by size, then by first set.
         """
-        most = _check_n(n)
-        if order not in get_args(Order):
-            raise InvalidArgument(f"order must be 'size', 'newest' or 'growing', not {order!r:.60}")
+        return self._snapshot().families(n, order)
+
+    def _snapshot(self) -> FamilySnapshot:
+        """The families of now, for any thread to ask. O(window)."""
         with self._lock:
             self._finish()
             engine = self._engine
             numbers, rows = engine.families()
-            newest = rows["newest"] + engine.state.base
-            last_seen = engine.times()[newest - engine.oldest]
-            first = -rows["size"].astype(np.int64)
-            if order == "newest":
-                first = -last_seen
-            elif order == "growing":
-                first = -np.bincount(self._newest_tenth(), minlength=len(numbers) and int(numbers[-1]) + 1)[numbers]
-            places = np.lexsort((rows["first"], -rows["size"].astype(np.int64), first))[:most]
-            names, representatives = (
-                [self._ids.get(arrival) for arrival in of.tolist()] for of in (rows["first"][places], newest[places])
+            return FamilySnapshot(
+                numbers,
+                rows,
+                rows["newest"] + engine.state.base,
+                engine.oldest,
+                engine.members(),
+                engine.times(),
+                engine.now,
+                self._ids.frozen(),
+                self._clock,
             )
-            return make_list(rows[places], last_seen[places], names, representatives, self._clock)
-
-    def _newest_tenth(self) -> np.ndarray:
-        """The numbers of the families of the sets in the newest tenth of the window."""
-        engine, duration = self._engine, self.window.duration
-        members: np.ndarray = engine.members()
-        if duration and self.window.kind != "count":
-            fresh = engine.times() > engine.now - -(-duration // 10)
-        else:
-            fresh = np.arange(engine.oldest, engine.arrivals) >= engine.arrivals - -(-(duration or engine.arrivals) // 10)
-        found: np.ndarray = members[fresh & (members >= 0)]
-        return found
 
     def members(self, id: Id | Family) -> list[Id]:
         """The ids of the sets of a family that are in the window, in the order of their arrival.
@@ -232,23 +218,8 @@ class Families(Arrivals):
         If several families have the same id, because several sets do, it is the one whose first set came first. A
         :class:`swoop.Family` may be given instead of its id.
         """
-        name = None if isinstance(id, Family) else read_id(id)
-        with self._lock:
-            self._finish()
-            numbers, rows = self._engine.families()
-            firsts = rows["first"]
-            if isinstance(id, Family):
-                places = np.flatnonzero(firsts == id.arrival)
-            else:
-                places = np.array([place for place, first in enumerate(firsts.tolist()) if self._ids.get(first) == name], int)
-            if not len(places):
-                raise NotInWindow(
-                    f"there is no family {id!r:.60} of at least two sets with one in the window: it has ended or become part "
-                    "of another one, which changes() tells, or it never was"
-                )
-            place = places[firsts[places].argmin()]
-            arrivals = self._engine.oldest + np.flatnonzero(self._engine.members() == numbers[place])
-            return [self._ids.get(arrival) for arrival in arrivals.tolist()]
+        found = self._snapshot()
+        return found.named(found.arrivals(id))
 
     def changes(self) -> FamilyChanges:
         """Everything that happened to families since the last call, with its exact time.
@@ -307,13 +278,3 @@ class Families(Arrivals):
     def _check(self) -> None:
         """Verify every invariant of the engine against brute force. Slow; for tests."""
         self._engine.check()
-
-
-def _check_n(n: object) -> int | None:
-    if n is None:
-        return None
-    if isinstance(n, bool) or not isinstance(n, Integral):
-        raise InvalidType(f"n must be an integer or None, not {n!r:.60}")
-    if n < 0:
-        raise InvalidArgument(f"n must be at least 0, not {n}")
-    return int(n)

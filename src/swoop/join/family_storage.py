@@ -114,11 +114,18 @@ def _read_families(window: pa.Table, table: pa.Table, contents: Contents) -> Kno
     members, rows = read_numbers(window, "family").astype(np.int64), np.zeros(table.num_rows, FAMILY)
     for name in ("first", "first_seen", "total"):
         rows[name] = read_numbers(table, name)
-    count, first, times = len(rows), contents.first, contents.times
-    demand(bool(((members >= -1) & (members < count)).all()), "a set is of a family that is not there")
+    demand(bool(((members >= -1) & (members < len(rows))).all()), "a set is of a family that is not there")
     demand(
         np.array_equal(members < 0, np.diff(contents.offsets) == 0), "a set has tokens and no family, or a family and no tokens"
     )
+    known = Known(rows, members)
+    check_families(known, contents.first, contents.times)
+    return known
+
+
+def check_families(known: Known, first: int, times: np.ndarray) -> None:
+    """Raise ValueError unless these can be the families of sets with these times, the first of which has this number."""
+    rows, members, count = known.families, known.members, len(known.families)
     held = members[members >= 0]
     sizes = np.bincount(held, minlength=count)
     demand(bool((sizes > 0).all()), "a family has no set")
@@ -133,7 +140,6 @@ def _read_families(window: pa.Table, table: pa.Table, contents: Contents) -> Kno
         first_times = times[oldest]
         is_right = np.where(is_old, rows["first_seen"] <= times[0], rows["first_seen"] == first_times)
         demand(bool((is_right & (rows["first_seen"] > -LATEST)).all()), "a family was not first seen when its first set came")
-    return Known(rows, members)
 
 
 def _read_changes(table: pa.Table, engine: Any, there: list[int]) -> FamilyRows:

@@ -60,6 +60,12 @@ class Ids:
             self.keep(first, self.kept(first))
         self._given.forget(oldest)
 
+    def frozen(self) -> Ids:
+        """The same as it is now, for other threads to read while more sets arrive."""
+        found = Ids()
+        found._given, found._kept = None if self._given is None else self._given.frozen(), self._kept
+        return found
+
     def get(self, arrival: int) -> Id:
         """How results call a set: by its arrival number, if no id was given."""
         given: Id | None = None if self._given is None else self._given.get(arrival)

@@ -80,6 +80,12 @@ class ListPayloads(_Payloads["list[Any]"]):
             first, items = self._segments[-1]
             del items[stop - first :]
 
+    def frozen(self) -> ListPayloads:
+        """The same as it is now, for other threads to read while more items come. Lists only grow."""
+        found = ListPayloads()
+        found._segments = self._segments.copy()
+        return found
+
     def get(self, arrival: int) -> Any:
         """What belongs to a set; None if that is not known."""
         found = self._find(arrival)
@@ -96,6 +102,12 @@ class TablePayloads(_Payloads["pa.Table"]):
 
     There are few tables then, and a row is copied a few times at most, however few rows come at a time.
     """
+
+    def frozen(self) -> TablePayloads:
+        """The same as it is now, for other threads to read while more rows come."""
+        found = TablePayloads()
+        found._segments = self._segments.copy()
+        return found
 
     def add(self, first: int, rows: pa.Table) -> None:
         """Take the rows of the sets from this arrival number on, which follow those that are there."""

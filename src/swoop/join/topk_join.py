@@ -351,13 +351,18 @@ class TopKJoin(Arrivals):
         if not isinstance(pair, Pair) or pair.arrivals is None:
             raise InvalidType(f"explain takes a pair from topk() or changes(), not {pair!r:.80}")
         with self._lock:
-            self._finish()
-            arrivals = [self._engine.newest_of(arrival) for arrival in pair.arrivals]
+            arrivals = self._newest_sets(pair)
             for arrival, name in zip(arrivals, (pair.newer, pair.older), strict=True):
                 if arrival is None:
                     raise NotInWindow(f"set {name!r} is no longer in the window, so its tokens are gone")
             newer, older = (frozenset(self._engine.tokens_of(arrival).to_list()) for arrival in arrivals)
         return Explanation(pair, newer & older, newer - older, older - newer)
+
+    def _newest_sets(self, pair: Pair) -> list[int | None]:
+        """The arrival numbers of the sets of a pair, of its records the newest ones; None: it is not in the window."""
+        with self._lock:
+            self._finish()
+            return [self._engine.newest_of(arrival) for arrival in pair.arrivals or ()]
 
     @property
     def stats(self) -> Stats:

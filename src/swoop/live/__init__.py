@@ -1,10 +1,11 @@
 """A join that goes from batch to batch and survives its process. Nothing here knows Spark.
 
 =================== ============================================================================================
-``live_stream``     the stream: resuming from a checkpoint, one step after the other, sending results out
+``resumable``       a stream: resuming from a checkpoint, one step after the other, sending results out
+``live_stream``     one that finds pairs; ``live_families``: one that finds families
 ``stream_spec``     what it is asked for
 ``engines``         what it needs of its engines
-``one_engine``      one of them, in the process that takes the batches
+``single_engine``   one of them, in the process that takes the batches: ``one_engine``, ``one_family_engine``
 ``cell_engines``    one in each cell of a grid; what the process does that merges what they report
 ``cell``, ``grid``  one cell, and how sets are spread over several; ``merge`` puts their changes together
 ``watermark``       which rows may enter, and which are late; ``ahead``: rows from the future

@@ -29,7 +29,6 @@ from swoop.live.pieces import concatenated, drained, in_pieces
 from swoop.live.row_order import same_key_as_before, sort_rows
 from swoop.live.stream_spec import StreamSpec
 from swoop.live.watermark import advance_watermark, expired_until, split_all_at_watermark, split_at_watermark
-from swoop.spec import JoinSpec
 
 COLUMNS = (*SETS, "group")  # that the rows of a cell have at least
 
@@ -100,7 +99,7 @@ class Cell:
 
     def __init__(self, spec: StreamSpec, grid: Grid, number: int, state: CellState, store: Store) -> None:
         self._spec, self._grid, self._number = spec, grid, number
-        self._two_streams = isinstance(spec.join, JoinSpec) and spec.join.two_streams
+        self._two_streams = spec.two_streams
         two_sides = self._two_streams or not grid.is_home(number)
         self._parts = [self._part(two_sides) for _ in range(grid.parts(number, self._two_streams))]
         self._held: pa.Table | None = None

@@ -18,13 +18,14 @@ from swoop.errors import NotInWindow, too_many_pairs
 from swoop.live.cell import error_from_json
 from swoop.live.checkpoint import Checkpoint, State
 from swoop.live.chunks import from_bytes
-from swoop.live.engines import NO_ROWS, Snapshot, StepResult
+from swoop.live.engines import NO_ROWS, Feed, Snapshot, StepResult
+from swoop.live.family_merge import FamilyMerge, MergedFamilies
 from swoop.live.merge import Merge
 from swoop.live.pieces import concatenated
 from swoop.live.record_merge import RecordMerge
 from swoop.live.stream_spec import StreamSpec
 from swoop.live.watermark import MIN_TICK
-from swoop.results import Changes, Explanation, Pair, SkybandStep
+from swoop.results import Changes, Explanation, FamilyChanges, Pair, SkybandStep, TopK
 
 SIZES = ("held", "window_size", "stock_size", "vocabulary_size", "memory_bytes")
 
@@ -51,7 +52,7 @@ class GridEngines:
         self._spec, self._checkpoint, self._finish_cells = spec, checkpoint, finish_cells
         self.cells = []
 
-    def restore(self, state: State, k: int | None) -> Changes | None:
+    def restore(self, state: State, k: int | None) -> Feed | None:
         """Read what the driver knew. With cells, k cannot be lowered."""
         self._merge_anew(concatenated(list(self._checkpoint.read(state.chunks))), _last_tick(state.watermark), k)
         return None
@@ -126,20 +127,20 @@ class CellEngines(GridEngines):
     """The top-k of all cells. What is known is the union of theirs."""
 
     def _merge_anew(self, union: pa.Table | None, now: int, k: int | None) -> None:
-        join = self._spec.join
+        join = self._spec.pairs
         kind = RecordMerge if join.copies == "once" else Merge
         self._merge = kind(k, join.similarity, self._spec.clock(), join.two_streams, union, now)
 
     def _apply(self, events: pa.Table, now: int) -> Changes:
         changes = self._merge.apply(events, now)
-        if (most := self._spec.join.max_pairs) is not None and len(self._merge) > most:
+        if (most := self._spec.pairs.max_pairs) is not None and len(self._merge) > most:
             raise too_many_pairs(len(self._merge), most, "after this batch")
         return changes
 
     def _union(self) -> pa.Table:
         return self._merge.union()
 
-    def snapshot(self, state: State) -> Snapshot:
+    def snapshot(self, state: State) -> Snapshot[TopK]:
         """The top-k of the whole, and the sizes of all cells together."""
         return Snapshot(self._merge.topk, self._sizes(state))
 
@@ -159,11 +160,30 @@ class CellEngines(GridEngines):
 
     def skyband(self) -> list[SkybandStep]:
         """As far as the pairs of the cells' top-k tell."""
-        join = self._spec.join
+        join = self._spec.pairs
         if join.k is None:
             assert join.min_similarity is not None
             return [SkybandStep(None, join.min_similarity)]
         return self._merge.skyband()
+
+
+class FamilyCellEngines(GridEngines):
+    """The families of all cells. What is known are the sets that are linked, and their families."""
+
+    def _merge_anew(self, union: pa.Table | None, now: int, k: int | None) -> None:
+        self._merge = FamilyMerge(self._spec.clock(), union, now)
+
+    def _apply(self, events: pa.Table, now: int) -> FamilyChanges:
+        return self._merge.apply(events, now)
+
+    def _union(self) -> pa.Table:
+        return self._merge.snapshot().union()
+
+    def snapshot(self, state: State) -> Snapshot[MergedFamilies]:
+        """The families of the whole, and the sizes of all cells together."""
+        found, sizes = self._merge.snapshot(), self._sizes(state)
+        del sizes["stock_size"]
+        return Snapshot(found, {**sizes, "families": len(found.found)})
 
 
 def read_results(results: pa.Table) -> tuple[dict[str, pa.Table], list[dict[str, Any]]]:

@@ -30,6 +30,9 @@ PARAMETERS, QUERY = "parameters.json", "query.json"
 
 _STATE = re.compile(r"(\d{12})(?:-idle-(\d{6}))?(-end)?\.json")
 
+BEFORE = {"cells": 1, "two_streams": False, "copies": "each", "finds": "pairs"}
+"""Parameters that earlier releases did not write, and what they were."""
+
 Key: TypeAlias = "tuple[int, int, bool]"
 
 
@@ -76,6 +79,8 @@ class State:
         How often time has moved on by the clock since the batch.
     reached
         Where time has come to by the clock, in ticks.
+    origins
+        Chunks of what the rows of the window do not tell: which sets have left it that others are called after.
     """
 
     batch: int
@@ -91,6 +96,7 @@ class State:
     ahead: int = 0
     idle: int = 0
     reached: int | None = None
+    origins: tuple[Chunk, ...] = ()
 
     @property
     def now(self) -> int | None:
@@ -106,6 +112,11 @@ class State:
     def step(self) -> str:
         """What files and messages of this state are called."""
         return _step(self.key)
+
+    @property
+    def names(self) -> set[str]:
+        """The names of all chunks that it needs."""
+        return {chunk.name for chunk in (*self.chunks, *self.origins)}
 
     def to_json(self) -> bytes:
         return seal(self).encode()
@@ -168,13 +179,13 @@ class Checkpoint:
             known = json.loads(self._folder.read(PARAMETERS).to_pybytes())
             run, version, before = known["run"], int(known["version"]), dict(known["parameters"])
         except (ValueError, KeyError, TypeError) as error:
-            raise self._damaged(PARAMETERS, error) from error
+            raise self.damaged(PARAMETERS, error) from error
         if version > VERSION:
             raise InvalidFile(
                 f"the checkpoint {self.path!r} has format version {version}, made by a newer release; this one reads versions "
                 f"up to {VERSION}. Upgrade with: pip install --upgrade swoop-join"
             )
-        before = {"cells": 1, **before}
+        before, parameters = {**BEFORE, **before}, {**BEFORE, **parameters}
         differences = [
             f"{name} was {before.get(name)!r} and now is {parameters.get(name)!r}"
             for name in {**before, **parameters}
@@ -208,7 +219,7 @@ class Checkpoint:
         try:
             return str(json.loads(self._spark.read("metadata").to_pybytes())["id"])
         except (ValueError, KeyError, TypeError) as error:
-            raise self._damaged("Spark's file 'metadata'", error) from error
+            raise self.damaged("Spark's file 'metadata'", error) from error
 
     def _check_query(self) -> None:
         """Refuse if Spark's part of the checkpoint is not the one that goes with ours."""
@@ -217,7 +228,7 @@ class Checkpoint:
         try:
             noted = json.loads(self._folder.read(QUERY).to_pybytes())["id"]
         except (ValueError, KeyError, TypeError) as error:
-            raise self._damaged(QUERY, error) from error
+            raise self.damaged(QUERY, error) from error
         found = self._query()
         if found != noted:
             what = "gone" if found is None else f"that of another query, {found}"
@@ -241,7 +252,8 @@ class Checkpoint:
         """The number of the last batch that Spark has committed, and will not run again; -1 if there is none."""
         return max((int(name) for name in self._spark.inner("commits").names() if name.isdecimal()), default=-1)
 
-    def _damaged(self, name: str, why: object) -> InvalidFile:
+    def damaged(self, name: str, why: object) -> InvalidFile:
+        """What to raise if a part of the checkpoint is not what was written."""
         return InvalidFile(
             f"the checkpoint {self.path!r} is damaged: {name}: {why}. Restore it from a copy, or begin with a new checkpoint"
         )
@@ -256,23 +268,29 @@ class Checkpoint:
         try:
             return State.from_json(self._states.read(name).to_pybytes())
         except (OSError, ValueError, KeyError, TypeError) as error:
-            raise self._damaged(f"states/{name}", error) from error
+            raise self.damaged(f"states/{name}", error) from error
 
     def read(self, chunks: Sequence[Chunk], needed: Sequence[str] = ("time",)) -> Iterator[pa.Table]:
         """The rows of some chunks, each when it is asked for, with the columns that are needed."""
         try:
             yield from read_chunks(self._chunks, chunks, needed)
         except Damaged as error:
-            raise self._damaged(f"chunks/{error.name}", error.why) from error
+            raise self.damaged(f"chunks/{error.name}", error.why) from error
 
     def add(self, state: State, rows: pa.Table, expired: int) -> State:
         """Keep rows, but for those up to ``expired``. The state that is given back names them; it counts when it is written."""
+        return replace(state, chunks=self._added(state, state.chunks, rows, expired))
+
+    def add_origins(self, state: State, rows: pa.Table, expired: int) -> State:
+        """The same with origins."""
+        return replace(state, origins=self._added(state, state.origins, rows, expired))
+
+    def _added(self, state: State, chunks: tuple[Chunk, ...], rows: pa.Table, expired: int) -> tuple[Chunk, ...]:
         self.check()
         try:
-            chunks = add_rows(self._chunks, state.chunks, f"{state.step}-{uuid.uuid4().hex[:12]}", rows, expired)
+            return add_rows(self._chunks, chunks, f"{state.step}-{uuid.uuid4().hex[:12]}", rows, expired)
         except Damaged as error:
-            raise self._damaged(f"chunks/{error.name}", error.why) from error
-        return replace(state, chunks=chunks)
+            raise self.damaged(f"chunks/{error.name}", error.why) from error
 
     def write(self, state: State) -> State:
         """Keep a state, which is given back as it was written."""
@@ -286,10 +304,10 @@ class Checkpoint:
 
         Later states stay: they tell that their batches were run before, and that results of them may be out.
         """
-        needed = {chunk.name for chunk in state.chunks}
+        needed = state.names
         for key in self.known():
             if key > state.key:
-                needed |= {chunk.name for chunk in self.state(key).chunks}
+                needed |= self.state(key).names
             elif key < state.key:
                 self.check()
                 self._states.delete(f"{_step(key)}.json")

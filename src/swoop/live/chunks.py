@@ -150,6 +150,7 @@ _TYPES: dict[str, Callable[[pa.DataType], bool]] = {
     "number": pa.types.is_int64,
     "copy": pa.types.is_int64,
     "numbers": lambda kind: pa.types.is_list(kind) and pa.types.is_int64(kind.value_type),
+    **dict.fromkeys(("arrival", "origin", "first_seen", "total"), pa.types.is_int64),
 }
 
 
@@ -177,6 +178,8 @@ def write_chunk(store: Store, name: str, level: int, rows: pa.Table) -> Chunk:
 def add_rows(store: Store, chunks: Sequence[Chunk], step: str, rows: pa.Table, expired: int) -> tuple[Chunk, ...]:
     """The chunks that hold what others held and some new rows, but for rows up to ``expired``. None is deleted."""
     kept = [chunk for chunk in chunks if chunk.latest > expired]
+    if not rows.num_rows:
+        return tuple(kept)
     level = 0
     while len(tail := kept[1 - MERGED :]) == MERGED - 1 and tail[0].level == tail[-1].level == level:
         together = rows.num_rows + sum(chunk.rows for chunk in tail), rows.nbytes + sum(chunk.bytes for chunk in tail)

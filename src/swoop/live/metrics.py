@@ -1,4 +1,4 @@
-"""Figures of a live join for Prometheus."""
+"""Figures of a live stream for Prometheus."""
 
 from __future__ import annotations
 
@@ -9,14 +9,14 @@ from typing import Any
 from prometheus_client import CollectorRegistry, generate_latest, start_http_server
 from prometheus_client.core import CounterMetricFamily, GaugeMetricFamily, Metric
 
-from swoop.live.live_stream import StreamStats
+from swoop.live.resumable import LiveStats
 
 _COUNTERS = {
     "rows": "Rows of all batches.",
     "late": "Rows that came after the watermark.",
     "rejected": "Rows that cannot be used.",
-    "sets": "Sets that entered the join.",
-    "changes": "Changes of the top-k.",
+    "sets": "Sets that entered.",
+    "changes": "Changes of what is found.",
 }
 _GAUGES = {
     "batch": "Number of the last batch; -1 before the first.",
@@ -24,6 +24,7 @@ _GAUGES = {
     "watermark": "Watermark: seconds since 1970, or the integer time.",
     "window_size": "Sets in the window.",
     "stock_size": "Pairs in the stock.",
+    "families": "Families of at least two sets, one of them in the window.",
     "vocabulary_size": "Tokens that the engine knows.",
     "memory_bytes": "Memory of the engine.",
     "batch_rows": "Rows of the last batch.",
@@ -34,7 +35,7 @@ _GAUGES = {
 class Metrics:
     """The figures in the text format of Prometheus, and served at a port of the loopback interface."""
 
-    def __init__(self, stats: Callable[[], StreamStats], active: Callable[[], bool]) -> None:
+    def __init__(self, stats: Callable[[], LiveStats], active: Callable[[], bool]) -> None:
         self._stats, self._active = stats, active
         self._registry = CollectorRegistry()
         self._registry.register(self)
@@ -46,7 +47,7 @@ class Metrics:
         for name, meaning in _COUNTERS.items():
             yield CounterMetricFamily(f"swoop_{name}", meaning, getattr(stats, name))
         for name, meaning in _GAUGES.items():
-            value = getattr(stats, name)
+            value = getattr(stats, name, None)
             if isinstance(value, dt.datetime):
                 value = value.replace(tzinfo=value.tzinfo or dt.UTC).timestamp()
             if value is not None:

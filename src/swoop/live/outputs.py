@@ -18,12 +18,12 @@ import pyarrow as pa
 
 from swoop.errors import InvalidArgument, InvalidType
 from swoop.live.checkpoint import State
+from swoop.live.engines import Feed
 from swoop.live.folders import ResultFolder
 from swoop.live.manifest import FolderSettings, folder
-from swoop.results import Changes
 
 Callback = Callable[[Any, int], object]
-Results: TypeAlias = "Changes | pa.Table"
+Results: TypeAlias = "Feed | pa.Table"
 
 LIMIT = 1_000_000  # unread results in memory
 
@@ -51,7 +51,7 @@ class Output(Protocol):
 
 def numbered(state: State, results: Results, first: int) -> pa.Table:
     """Results with the number of their batch and their own numbers."""
-    table = results.to_arrow() if isinstance(results, Changes) else results
+    table = results if isinstance(results, pa.Table) else results.to_arrow()
     table = table.add_column(0, "sequence", pa.array(range(first, first + table.num_rows), pa.int64()))
     return table.add_column(0, "batch", pa.repeat(pa.scalar(state.batch, pa.int64()), table.num_rows))
 

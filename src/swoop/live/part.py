@@ -25,7 +25,7 @@ class Part:
     TIEBREAK: ClassVar[tuple[str, ...]] = ("id", "copy")  # what tells sets of the same time apart, and orders them
 
     def __init__(self, spec: StreamSpec, two_sides: bool) -> None:
-        self.join = TopKJoin.from_spec(replace(spec.join.in_ticks(), two_streams=two_sides, track_changes=True))
+        self.join = TopKJoin.from_spec(replace(spec.pairs.in_ticks(), two_streams=two_sides, track_changes=True))
         self._sets = self._payloads()
         self._tokens = spec.tokens
 

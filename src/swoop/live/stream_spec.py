@@ -7,17 +7,18 @@ from typing import Any
 
 import pyarrow as pa
 
+from swoop.join.families import Families
 from swoop.join.topk_join import TopKJoin
-from swoop.spec import JoinSpec
+from swoop.spec import FamilySpec, JoinSpec
 from swoop.text.functions import TokenFunction
 from swoop.times import Clock, TimeKind
 
 
 @dataclass(frozen=True)
 class StreamSpec:
-    """A join, and what is asked for only where rows come live. ``lateness`` and ``max_ahead`` are ticks."""
+    """A join or families, and what is asked for only where rows come live. ``lateness`` and ``max_ahead`` are ticks."""
 
-    join: JoinSpec
+    join: JoinSpec | FamilySpec
     lateness: int
     time_kind: TimeKind
     id_type: str = "bigint"
@@ -26,19 +27,44 @@ class StreamSpec:
     max_ahead: int | None = None
     tokens: str | TokenFunction = "tokens"  # how sets are made of the column ``tokens``
 
+    @property
+    def pairs(self) -> JoinSpec:
+        """The join, where pairs are asked for."""
+        assert isinstance(self.join, JoinSpec)
+        return self.join
+
+    @property
+    def families(self) -> FamilySpec:
+        """The same where families are asked for."""
+        assert isinstance(self.join, FamilySpec)
+        return self.join
+
+    @property
+    def k(self) -> int | None:
+        """How many pairs; None: all, or families."""
+        return self.join.k if isinstance(self.join, JoinSpec) else None
+
+    @property
+    def two_streams(self) -> bool:
+        """Whether sets have sides."""
+        return isinstance(self.join, JoinSpec) and self.join.two_streams
+
     def lasting(self) -> dict[str, Any]:
         """What a run from the same checkpoint must share. With one cell, k may be lowered: each state has its own."""
         join = self.join
+        asked: dict[str, Any] = {"finds": "families"}
+        if isinstance(join, JoinSpec):
+            k = {"k": "all"} if join.k is None else {"k": join.k} if self.cells > 1 else {}
+            asked = {"two_streams": join.two_streams, "copies": join.copies, **k}
         return {
             "window": str(join.window),
             "similarity": join.similarity.name,
             "min_similarity": join.min_similarity,
-            "two_streams": join.two_streams,
             "type of time": {"aware": "timestamp", "naive": "timestamp_ntz"}.get(self.time_kind, "integer"),
             "type of id": self.id_type,
             "type of tokens": self.token_type,
             "cells": self.cells,
-            **({"k": "all"} if join.k is None else {"k": join.k} if self.cells > 1 else {}),
+            **asked,
         }
 
     def shown(self, sets: pa.Table) -> pa.Table:
@@ -47,7 +73,7 @@ class StreamSpec:
         if self.time_kind != "integer":
             times = times.cast(pa.timestamp("us", "UTC" if self.time_kind == "aware" else None))
         shown = sets.set_column(sets.column_names.index("time"), "time", times)
-        return shown if self.join.two_streams else shown.drop_columns("stream")
+        return shown if self.two_streams else shown.drop_columns("stream")
 
     def clock(self) -> Clock:
         """A clock for times of the stream."""
@@ -57,4 +83,8 @@ class StreamSpec:
 
     def make_join(self, k: int | None) -> TopKJoin:
         """An empty join with a change feed; ``k`` may be that of an earlier run."""
-        return TopKJoin.from_spec(replace(self.join, k=k, track_changes=True))
+        return TopKJoin.from_spec(replace(self.pairs, k=k, track_changes=True))
+
+    def make_families(self) -> Families:
+        """Families without sets, with a change feed."""
+        return Families(**vars(self.families))

@@ -14,17 +14,21 @@ What you may touch: how data gets in and out. A result must not depend on partit
 
 from __future__ import annotations
 
+from swoop.live.live_families import FamilyStreamStats
 from swoop.live.live_stream import StreamStats
 from swoop.live.manifest import folder, result_files
 from swoop.spark.families import families_history, family_members
-from swoop.spark.handle import StreamHandle
+from swoop.spark.family_stream import FamilyHandle, FamilyStream, families_stream
 from swoop.spark.history import at_least_once, explain, rejected, topk_history
 from swoop.spark.preparation import timestamps, transitions
 from swoop.spark.sessions import session
-from swoop.spark.stream import TopKStream, topk_stream
+from swoop.spark.stream import StreamHandle, TopKStream, topk_stream
 from swoop.text.functions import char_ngrams, word_ngrams, words
 
 __all__ = [
+    "FamilyHandle",
+    "FamilyStream",
+    "FamilyStreamStats",
     "StreamHandle",
     "StreamStats",
     "TopKStream",
@@ -32,6 +36,7 @@ __all__ = [
     "char_ngrams",
     "explain",
     "families_history",
+    "families_stream",
     "family_members",
     "folder",
     "rejected",

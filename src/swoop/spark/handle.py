@@ -1,4 +1,4 @@
-"""The handle of a running stream: its results, and how it ends."""
+"""The handle of a running stream: its figures, and how it ends. ``stream`` and ``family_stream`` add what it finds."""
 
 from __future__ import annotations
 
@@ -8,7 +8,7 @@ import threading
 import time as clock
 from collections.abc import Callable
 from contextlib import suppress
-from typing import Any
+from typing import Any, Generic, Self, TypeVar
 
 import pyarrow as pa
 from pyspark.sql import DataFrame
@@ -16,18 +16,19 @@ from pyspark.sql import DataFrame
 from swoop.errors import InvalidArgument, InvalidType
 from swoop.live.checkpoint import Checkpoint, State
 from swoop.live.folders import ResultFolder
-from swoop.live.live_stream import LiveStream, StreamStats, log
 from swoop.live.metrics import Metrics
 from swoop.live.outputs import MemoryOutput
 from swoop.live.pieces import Backlog
+from swoop.live.resumable import LiveStats, ResumableStream, log
 from swoop.reasons import Reasons
-from swoop.results import Changes, Explanation, Pair, SkybandStep, TopK
 from swoop.times import MICROSECOND
+
+Live = TypeVar("Live", bound=ResumableStream[Any, Any])
 
 TENDING = 1.0  # seconds between two looks at results that wait to be final
 
 
-class StreamHandle:
+class LiveHandle(Generic[Live]):
     """A running stream.
 
     Attributes
@@ -40,7 +41,7 @@ class StreamHandle:
 
     def __init__(
         self,
-        live: LiveStream,
+        live: Live,
         checkpoint: Checkpoint,
         memory: list[MemoryOutput],
         files: list[ResultFolder],
@@ -56,7 +57,7 @@ class StreamHandle:
         self._heard = clock.monotonic()  # when the last rows came
         self._timer: threading.Thread | None = None
         self._stopped = False
-        self._metrics = Metrics(lambda: self.stats, lambda: self.is_active)
+        self._metrics = Metrics(lambda: self._figures, lambda: self.is_active)
         self._server: Any = None
 
     def _begin(self, query: Any, ends: bool, metrics_port: int | None, silence: float | None) -> None:
@@ -75,7 +76,7 @@ class StreamHandle:
             started = clock.perf_counter()
             with self._turn:
                 self._live.process(batch, self._fetch(frame), started)
-                if self.stats.batch_rows:
+                if self._figures.batch_rows:
                     self._heard = clock.monotonic()
         except BaseException as error:
             self._failure = error
@@ -152,34 +153,18 @@ class StreamHandle:
 
         A query that somebody has stopped ends in the same way, without an error; but it never came to look for rows in vain.
         """
-        return bool(self.query._jsq.streamingQuery().noNewData()) and self._checkpoint.committed() == self.stats.batch
+        return bool(self.query._jsq.streamingQuery().noNewData()) and self._checkpoint.committed() == self._figures.batch
 
-    def topk(self) -> TopK:
-        """The most similar pairs after the last batch, at most k, in the total order."""
-        return self._live.topk
-
-    def changes(self) -> Changes:
-        """Every change of the top-k since the last call. Only with ``changes="memory"``."""
+    def _unread(self) -> list[Any]:
+        """The changes since the last call, in parts; where there are none, a part without any."""
         if not self._memory:
             raise InvalidArgument('changes are not kept in memory; start the stream with changes="memory"')
-        return Changes.joined(self._memory[0].take() or [self._live.no_changes])
-
-    def explain(self, pair: Pair) -> Explanation:
-        """What the sets of a pair share and what only one of them has. Both must still be in the window."""
-        return self._live.explain(pair)
-
-    def texts(self, pair: Pair) -> tuple[str | None, str | None]:
-        """The texts of the newer and of the older set, if ``topk_stream`` was given ``text``; None if they are gone."""
-        return self._live.texts(pair)
-
-    def skyband(self) -> list[SkybandStep]:
-        """How similar a new pair must be to matter, by its end time; see :meth:`swoop.TopKJoin.skyband`."""
-        return self._live.skyband()
+        return self._memory[0].take() or [self._live.no_changes]
 
     @property
-    def stats(self) -> StreamStats:
-        """Metrics after the last batch."""
-        return self._live.stats
+    def _figures(self) -> LiveStats:
+        figures: LiveStats = self._live.stats
+        return figures
 
     @property
     def reasons(self) -> Reasons:
@@ -220,7 +205,7 @@ class StreamHandle:
             raise self.failure
         return over
 
-    def __enter__(self) -> StreamHandle:
+    def __enter__(self) -> Self:
         return self
 
     def __exit__(self, *error: object) -> None:

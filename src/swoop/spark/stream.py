@@ -2,52 +2,23 @@
 
 from __future__ import annotations
 
-import os
-import shutil
-import tempfile
-import uuid
-from collections.abc import Iterator
-from contextlib import contextmanager
-from dataclasses import dataclass
-from pathlib import Path
+from collections.abc import Callable
 from typing import Any, Literal
 
 import pyarrow as pa
-from pyspark.sql import DataFrame, SparkSession
-from pyspark.sql import functions as F  # noqa: N812
-from pyspark.sql import types as T  # noqa: N812
+from pyspark.sql import DataFrame
 
-from swoop.errors import InvalidArgument, InvalidData
 from swoop.live.cell_engines import CellEngines
 from swoop.live.checkpoint import Checkpoint
-from swoop.live.files import Folder
-from swoop.live.grid import Grid
-from swoop.live.live_stream import LiveStream, log
+from swoop.live.live_stream import LiveStream, StreamStats
 from swoop.live.one_engine import OneEngine
-from swoop.live.outputs import MemoryOutput, Outputs, Owner, claim, find_output, unclaim
-from swoop.live.pieces import Backlog
-from swoop.live.stream_spec import StreamSpec
+from swoop.results import Changes, Explanation, Pair, SkybandStep, TopK
 from swoop.similarity import Similarity
-from swoop.spark.cells import Layout, cell_results, finish_cells
-from swoop.spark.fetching import PIECE_ROWS, fetch
-from swoop.spark.handle import StreamHandle
-from swoop.spark.rows import (
-    Names,
-    find_spark_window,
-    id_of,
-    row_in_json,
-    stream_of,
-    ticks,
-    time_kind,
-    tokens_of,
-    why_unusable,
-)
-from swoop.spark.sessions import STATE_SETTINGS
-from swoop.spark.sizing import Machines, choose_cells
-from swoop.spark.topics import KafkaOutput
-from swoop.spec import JoinSpec
+from swoop.spark.handle import LiveHandle
+from swoop.spark.rows import Names, find_spark_window
+from swoop.spark.starting import StartableStream, check_sets, make_spec, prepared
+from swoop.spec import Copies, JoinSpec
 from swoop.text.functions import TokenFunction
-from swoop.times import WindowSpec, find_lateness, in_seconds
 
 
 def topk_stream(
@@ -64,6 +35,7 @@ def topk_stream(
     reason: str | None = None,
     min_similarity: float | None = None,
     max_pairs: int | None = None,
+    copies: Copies = "each",
     lateness: Any = "10 seconds",
     max_ahead: Any = None,
     cells: int | Literal["auto"] = 1,
@@ -77,7 +49,7 @@ def topk_stream(
     sets
         A streaming DataFrame with one row per set: an id (integer, string or binary), a time (timestamp or integer, as the
         window requires) and an array of tokens. Unusable rows go to the rejected output.
-    k, window, similarity, min_similarity, max_pairs
+    k, window, similarity, min_similarity, max_pairs, copies
         As for :class:`swoop.TopKJoin`. The window is a duration or an integer.
     id, time, tokens, stream
         Names of the columns. Instead of a column of tokens, a token function such as ``words("text")`` makes tokens where the
@@ -113,229 +85,61 @@ def topk_stream(
         handle = stream.start(checkpoint="state", changes="changes")
         handle.topk()
     """
-    if not sets.isStreaming:
-        raise InvalidArgument("sets is not a stream; make it with spark.readStream, or use topk_history")
-    if not hasattr(sets, "_jdf"):
-        raise InvalidArgument("a live join needs its engine beside Spark's driver, so it cannot be started over Spark Connect")
     names = Names(id, time, tokens, stream, text, reason)
-    names.check(sets)
-    ids = sets.schema[id].dataType
-    if not isinstance(ids, T.StringType | T.BinaryType | T.IntegralType):
-        raise InvalidData(f"column {id!r} has type {ids.simpleString()}; ids must be integers, strings or binaries: cast it")
-    length = find_spark_window(window)
-    grid = Grid.of(_chosen(sets.sparkSession, length, rate) if cells == "auto" else cells)
-    spec = StreamSpec(
-        JoinSpec(
-            k,
-            length,
-            similarity,
-            two_streams=stream is not None,
-            min_similarity=min_similarity,
-            track_changes=True,
-            algorithm=algorithm,
-            max_pairs=max_pairs,
-        ),
-        lateness=find_lateness(lateness, length),
-        max_ahead=None if max_ahead is None else find_lateness(max_ahead, length, "max_ahead"),
-        time_kind=time_kind(sets, time, length),
-        id_type=ids.simpleString(),
-        token_type=str(tokens) if isinstance(tokens, TokenFunction) else sets.schema[tokens].dataType.simpleString(),
-        tokens=names.made,
-        cells=len(grid.cells),
+    check_sets(sets, names, "topk_history")
+    join = JoinSpec(
+        k,
+        find_spark_window(window),
+        similarity,
+        two_streams=stream is not None,
+        min_similarity=min_similarity,
+        track_changes=True,
+        algorithm=algorithm,
+        max_pairs=max_pairs,
+        copies=copies,
     )
-    return TopKStream(_prepared(sets, names, spec), spec)
+    spec = make_spec(sets, names, join, lateness, max_ahead, cells, rate)
+    return TopKStream(prepared(sets, names, spec), spec)
 
 
-def _chosen(spark: SparkSession, window: WindowSpec, rate: float | None) -> int:
-    if isinstance(rate, bool) or not isinstance(rate, int | float) or rate <= 0:
-        raise InvalidArgument(f"cells='auto' needs rate=..., the sets per second that you expect; got {rate!r}")
-    found = choose_cells(
-        rate, in_seconds(window.duration) if window.kind == "duration" else window.duration, Machines.of(spark)
-    )
-    log.info("cells='auto' has chosen %d cells", found)
-    return found
+class StreamHandle(LiveHandle[LiveStream]):
+    """A running live join."""
+
+    def topk(self) -> TopK:
+        """The most similar pairs after the last batch, at most k, in the total order."""
+        return self._live.topk
+
+    def changes(self) -> Changes:
+        """Every change of the top-k since the last call. Only with ``changes="memory"``."""
+        return Changes.joined(self._unread())
+
+    def explain(self, pair: Pair) -> Explanation:
+        """What the sets of a pair share and what only one of them has. Both must still be in the window."""
+        return self._live.explain(pair)
+
+    def texts(self, pair: Pair) -> tuple[str | None, str | None]:
+        """The texts of the newer and of the older set, if ``topk_stream`` was given ``text``; None if they are gone."""
+        return self._live.texts(pair)
+
+    def skyband(self) -> list[SkybandStep]:
+        """How similar a new pair must be to matter, by its end time; see :meth:`swoop.TopKJoin.skyband`."""
+        return self._live.skyband()
+
+    @property
+    def stats(self) -> StreamStats:
+        """Metrics after the last batch."""
+        return self._live.stats
 
 
-def _prepared(sets: DataFrame, names: Names, spec: StreamSpec) -> DataFrame:
-    """The columns that a live join takes: of a row that can be used, the set; of others, why not, and the whole row in JSON."""
-    columns, kind = sets.columns, spec.time_kind
-    sets, names = names.plain(sets)
-    why = why_unusable(sets, names, kind)
-    found = {
-        "id": id_of(sets, names),
-        "time": ticks(names.time, kind),
-        "tokens": tokens_of(sets, names),
-        "stream": stream_of(names),
-        **({"text": F.col(names.text).cast("string")} if names.text else {}),
-    }
-    return sets.select(
-        *(F.when(why.isNull(), column).alias(name) for name, column in found.items()),
-        why.alias("reason"),
-        F.when(why.isNotNull(), row_in_json(sets, columns)).alias("row"),
-    )
-
-
-@dataclass(frozen=True)
-class TopKStream:
+class TopKStream(StartableStream[StreamHandle]):
     """A live join that can be started."""
 
-    _rows: DataFrame
-    _spec: StreamSpec
-
-    def start(
-        self,
-        checkpoint: str | os.PathLike[str] | None = None,
-        *,
-        changes: Any = (),
-        late: Any = None,
-        rejected: Any = None,
-        trigger: str | None = None,
-        available_now: bool = False,
-        flush: bool = True,
-        idle: Any = None,
-        piece_rows: int = PIECE_ROWS,
-        metrics_port: int | None = None,
-        name: str | None = None,
-    ) -> StreamHandle:
-        """Start the stream, or resume it where a run with the same checkpoint stopped, however it stopped.
-
-        Parameters
-        ----------
-        checkpoint
-            A folder for Spark's progress and the rows of the window. None: a temporary one, deleted at the end.
-        changes, late, rejected
-            Where changes of the top-k, late rows and rejected rows go: a function of the results and the number of their batch,
-            a folder for Parquet files (its path, or :func:`swoop.spark.folder` with settings), ``"kafka://host:port/topic"``,
-            ``"memory"`` (for :meth:`StreamHandle.changes`), or a list of several of these. By default late and rejected rows go
-            to the folders ``swoop/late`` and ``swoop/rejected`` of the checkpoint. A folder belongs to one output of one
-            stream; that of another one is refused.
-        trigger
-            The interval between batches, such as ``"500 milliseconds"``; by default the next starts when the last is done.
-        available_now
-            Process the available data, let the waiting rows enter as well, and stop.
-        flush
-            Whether waiting rows enter when ``available_now`` has processed everything. With False they wait for the next run,
-            so an hourly run gives the same changes as one that never stops.
-        idle
-            After this long without rows, such as ``"30 seconds"``, time advances by the clock of the driver: results expire,
-            and waiting rows enter. Rows that arrive after the silence may then be late. None: time advances only with rows.
-        piece_rows
-            About how many rows of a batch are in the driver at a time; those of a larger batch wait on Spark's disks. Not used
-            with cells, whose rows do not pass through the driver.
-        metrics_port
-            Serve metrics for Prometheus on this port of the loopback interface; 0 picks a free one.
-        name
-            The name of the query in Spark's own pages.
-        """
-        if trigger is not None and available_now:
-            raise InvalidArgument(f"trigger={trigger!r} and available_now=True are mutually exclusive")
-        if isinstance(piece_rows, bool) or not isinstance(piece_rows, int) or piece_rows < 1:
-            raise InvalidArgument(f"piece_rows must be an integer of at least 1, not {piece_rows!r}")
-        silence = self._silence(idle, available_now)
-        spark = self._rows.sparkSession
-        temporary = None if checkpoint is not None else tempfile.mkdtemp(prefix="swoop-checkpoint-")
-        folder = _qualified(spark, temporary or os.fspath(checkpoint or ""))
-        storage = Checkpoint(folder, self._spec.lasting())
-        outputs: dict[str, Outputs] = {}
-        try:
-            storage.hold()
-            for holds, given in (("changes", changes), ("late", late), ("rejected", rejected)):
-                owner = Owner(storage.run, holds, "" if temporary else folder, storage.check)
-                outputs[holds] = find_output(
-                    f"{folder}/swoop/{holds}" if given is None else given,
-                    owner,
-                    lambda url: KafkaOutput(url, spark, storage.run),
-                )
-            claim(list(outputs.values()), Folder(folder).path, storage.unmarked)
-            to = outputs["changes"]
-            live, rows, settings = self._live(folder, storage, outputs)
-            files = [files for output in outputs.values() for files in output.folders]
-            memory = [output for output in to.outputs if isinstance(output, MemoryOutput)]
-            handle = StreamHandle(live, storage, memory, files, temporary, lambda frame: self._fetched(frame, piece_rows))
-            writer = rows.writeStream.foreachBatch(handle._process_batch).option("checkpointLocation", folder)
-            if name is not None:
-                writer = writer.queryName(name)
-            if available_now:
-                writer = writer.trigger(availableNow=True)
-            elif trigger is not None:
-                writer = writer.trigger(processingTime=trigger)
-            with _settings(spark, settings):
-                query = writer.start()
-            try:
-                handle._begin(query, ends=available_now and flush, metrics_port=metrics_port, silence=silence)
-            except BaseException:
-                query.stop()
-                raise
-        except BaseException:
-            unclaim(list(outputs.values()))
-            storage.abandon()
-            storage.release()
-            if temporary is not None:
-                shutil.rmtree(temporary, ignore_errors=True)
-            raise
-        return handle
-
-    def _silence(self, idle: Any, available_now: bool) -> float | None:
-        """The seconds without rows after which time moves on by the clock."""
-        if idle is None:
-            return None
-        if self._spec.join.window.kind != "duration":
-            raise InvalidArgument(
-                f"idle={idle!r} needs times that a clock can follow, but here times are integers; leave it out"
-            )
-        if self._spec.cells > 1:
-            raise InvalidArgument(f"idle={idle!r} is not possible with cells, which learn the time from rows; use cells=1")
-        if available_now:
-            raise InvalidArgument(f"idle={idle!r} and available_now=True are mutually exclusive")
-        silence = in_seconds(find_lateness(idle, self._spec.join.window, "idle"))
-        if silence < 1:
-            raise InvalidArgument(f"idle must be at least one second, not {idle!r}")
-        return silence
-
-    def _fetched(self, frame: DataFrame, piece_rows: int) -> pa.Table | Backlog:
-        """What the live join takes of a batch."""
-        return fetch(frame, piece_rows) if self._spec.cells == 1 else frame.toArrow()
-
-    def _live(
-        self, folder: str, checkpoint: Checkpoint, outputs: dict[str, Any]
-    ) -> tuple[LiveStream, DataFrame, dict[str, str]]:
-        """The live join, the rows that it takes, and the settings that Spark needs to bring them."""
+    def _make_live(
+        self, checkpoint: Checkpoint, outputs: dict[str, Any], finish_cells: Callable[[], pa.Table] | None
+    ) -> LiveStream:
         spec = self._spec
-        if spec.cells == 1:
-            return LiveStream(spec, checkpoint, OneEngine(spec, checkpoint), **outputs), self._rows, {}
-        spark = self._rows.sparkSession
-        layout = Layout.of(spark, Grid.of(spec.cells))
+        engines = OneEngine(spec, checkpoint) if finish_cells is None else CellEngines(spec, checkpoint, finish_cells)
+        return LiveStream(spec, checkpoint, engines, **outputs)
 
-        def finish() -> pa.Table:
-            with _settings(spark, {"spark.sql.execution.arrow.maxRecordsPerBatch": "16"}):  # chunks, and Arrow takes 2 GiB
-                return finish_cells(spark, folder, layout, spec)
-
-        live = LiveStream(spec, checkpoint, CellEngines(spec, checkpoint, finish), **outputs)
-        rows = cell_results(self._rows, layout, spec, f"{checkpoint.run}/{uuid.uuid4().hex}", live.ended_at)
-        return live, rows, {**STATE_SETTINGS, "spark.sql.shuffle.partitions": str(layout.partitions)}
-
-
-@contextmanager
-def _settings(spark: SparkSession, settings: dict[str, str]) -> Iterator[None]:
-    """Other settings of a session for a moment; a query keeps those with which it is started."""
-    before: dict[str, str | None] = {name: spark.conf.get(name, None) for name in settings}
-    try:
-        for name, value in settings.items():
-            spark.conf.set(name, value)
-        yield
-    finally:
-        for name, old in before.items():
-            if old is None:
-                spark.conf.unset(name)
-            else:
-                spark.conf.set(name, old)
-
-
-def _qualified(spark: SparkSession, path: str) -> str:
-    """The address of a folder as Spark understands it: without a scheme, it lies on Spark's default file system."""
-    jvm: Any = spark._jvm
-    hadoop = spark._jsc.hadoopConfiguration()
-    if "://" not in path and not path.startswith("file:") and hadoop.get("fs.defaultFS", "file:///").startswith("file:"):
-        path = Path(path).absolute().as_posix()
-    where = jvm.org.apache.hadoop.fs.Path(path)
-    return str(where.getFileSystem(hadoop).makeQualified(where).toString())
+    def _handle(self, *arguments: Any) -> StreamHandle:
+        return StreamHandle(*arguments)

@@ -1,0 +1,49 @@
+"""Live families: what can be asked of the families that a stream has."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from functools import cached_property
+
+from swoop.errors import InvalidArgument, InvalidType
+from swoop.live.engines import FoundFamilies
+from swoop.live.resumable import LiveStats, ResumableStream
+from swoop.results import Family, FamilyChanges, Id
+from swoop.times import Time
+
+LOOKED_AT = 20  # sets for each example, at most, to find different texts
+
+
+@dataclass(frozen=True)
+class FamilyStreamStats(LiveStats):
+    """Figures of live families, after the last batch: those of :class:`LiveStats`, and how many families of at least two sets
+    have one in the window.
+    """
+
+    families: int
+
+
+class LiveFamilies(ResumableStream[FoundFamilies, FamilyStreamStats]):
+    """Live families that come in numbered batches and resume from their checkpoint."""
+
+    _stats = FamilyStreamStats
+
+    def examples(self, family: Id | Family, n: int) -> list[tuple[Id, Time, str | None]]:
+        """Ids, times and texts of the newest sets of a family, those with different texts first."""
+        if isinstance(n, bool) or not isinstance(n, int):
+            raise InvalidType(f"n must be an integer, not {n!r:.60}")
+        if n < 1:
+            raise InvalidArgument(f"n must be at least 1, not {n}")
+        found = self.result  # the same, whatever the stream does meanwhile
+        arrivals = found.arrivals(family)[::-1][: LOOKED_AT * n]
+        texts = found.texts(arrivals)
+        again = [text is not None and text in texts[:place] for place, text in enumerate(texts)]
+        places = sorted(range(len(texts)), key=lambda place: (again[place], place))[:n]
+        shown = arrivals[places]
+        times = [found.clock.result_time(tick) for tick in found.times[shown].tolist()]
+        return list(zip(found.named(shown), times, (texts[place] for place in places), strict=True))
+
+    @cached_property
+    def no_changes(self) -> FamilyChanges:
+        """An empty feed, with the columns of a full one."""
+        return self._spec.make_families().changes()

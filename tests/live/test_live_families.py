@@ -1,0 +1,157 @@
+"""Live families without Spark: equal to brute force whatever the batches and the disorder, and whenever the process dies.
+
+Tests of swoop.join.family_origins, swoop.live.live_families, swoop.live.one_family_engine.
+"""
+
+from __future__ import annotations
+
+import random
+import threading
+from dataclasses import replace
+from pathlib import Path
+from typing import Any
+
+import pytest
+from hypothesis import HealthCheck, given, settings
+from hypothesis import strategies as st
+
+from swoop.errors import InvalidArgument, InvalidType, NotInWindow
+from swoop.live.metrics import Metrics
+from tests.support.live_runs import (
+    SPEC,
+    Row,
+    Run,
+    check,
+    families,
+    found,
+    fresh,
+    limits,
+    read,
+    run,
+    run_again,
+    runs,
+    scenario,
+    small,
+    start,
+    table,
+    with_join,
+)
+
+pytestmark = pytest.mark.usefixtures("few_agree")
+
+WAVES = families(replace(SPEC, lateness=0), 0.5)
+
+
+@settings(max_examples=60, deadline=None, suppress_health_check=[HealthCheck.function_scoped_fixture])
+@given(runs(finds="families"))
+def test_equal_to_brute_force(folder: Path, case: Run) -> None:
+    check(folder, case, run(fresh(folder), case))
+
+
+@settings(max_examples=60, deadline=None, suppress_health_check=[HealthCheck.function_scoped_fixture])
+@given(runs(idle=True, finds="families"), st.randoms(use_true_random=False), limits)
+def test_a_process_that_dies_before_the_commit(folder: Path, case: Run, chance: random.Random, limit: int | None) -> None:
+    with small(limit):
+        run_again(fresh(folder), case, lambda batch: chance.random() < 0.6, chance)
+        check(folder, case, start(folder, case.spec))
+
+
+def test_a_family_goes_on_in_a_new_process(folder: Path) -> None:
+    """It keeps its name, its age and its total, and two parts of it that nothing in the window connects stay one family."""
+    sets = [(1, 2, 3), (1, 2, 3, 4), (3, 4), (1, 2), (3, 4), (1, 2), (9,), (3, 4), (1, 2)]
+    spec = families(replace(with_join(SPEC, window=10), lateness=0), 0.5)
+    rows = [Row(100 + n, 3 * n, tokens) for n, tokens in enumerate(sets)]
+    for batch, row in enumerate(rows):
+        live = start(folder, spec)  # a new process for each batch
+        live.process(batch, table([row]))
+    live.finish()
+    case = Run([[row] for row in rows], frozenset(), spec)
+    check(folder, case, live)
+    check(folder, case, start(folder, spec))
+    (family,) = live.result.families()
+    assert (family.id, family.total, family.first_seen) == (100, 8, 0)
+    assert live.result.named(live.result.arrivals(100)) == [105, 107, 108]
+    assert live.stats.families == 1
+    assert sum(chunk.rows for chunk in live._state.origins) <= 5  # what has expired is dropped
+
+
+def test_little_is_written_where_there_is_little_to_tell(folder: Path) -> None:
+    """A row for each set that is in a family, once; nothing for the others."""
+    spec = families(replace(with_join(SPEC, window=1000), lateness=0), 0.5)
+    live = start(folder, spec)
+    for batch in range(30):
+        live.process(batch, table([Row(2 * batch, batch, (1, 2, 3)), Row(2 * batch + 1, batch, (1000 + batch,))]))
+    assert (
+        sum(chunk.rows for chunk in live._state.origins) == 29 - 1
+    )  # the last waits; the first is what others are called after
+    assert sum(chunk.rows for chunk in live._state.chunks) == 60
+
+
+def test_examples_are_the_newest_with_different_texts(folder: Path) -> None:
+    live = start(folder, WAVES)
+    rows = table([Row(n, n, (1, 2, 3)) for n in range(7)])
+    live.process(0, rows.append_column("text", [["a", "b", "b", "c", "c", "c", None]]))
+    live.finish()
+    for stream in (live, start(folder, WAVES)):
+        assert stream.examples(0, 3) == [(6, 6, None), (5, 5, "c"), (2, 2, "b")]
+        assert stream.examples(stream.result.families()[0], 9)[3:] == [(0, 0, "a"), (4, 4, "c"), (3, 3, "c"), (1, 1, "b")]
+    with pytest.raises(NotInWindow, match="no family 3"):
+        live.examples(3, 1)
+    with pytest.raises(InvalidArgument, match="at least 1, not 0"):
+        live.examples(0, 0)
+    with pytest.raises(InvalidType, match="an integer, not '1'"):
+        live.examples(0, "1")
+
+
+def test_other_threads_see_whole_steps(folder: Path) -> None:
+    """Whoever asks while batches are processed sees families as they were after one of them."""
+    live = start(folder, WAVES)
+    seen: list[Any] = []
+    over = threading.Event()
+
+    def look() -> None:
+        while not over.is_set():
+            result = live.result
+            seen.extend((family.size, len(result.arrivals(family))) for family in result.families(order="growing"))
+
+    thread = threading.Thread(target=look)
+    thread.start()
+    for batch in range(60):
+        live.process(batch, table([Row(n, batch, (1, 2, n % 2)) for n in range(5 * batch, 5 * batch + 5)]))
+    over.set()
+    thread.join()
+    assert seen
+    assert all(size == count and size % 5 == 0 for size, count in seen)
+
+
+def test_metrics_are_called_after_families(folder: Path) -> None:
+    live = start(folder, WAVES)
+    live.process(0, table([Row(n, n, (1, 2)) for n in range(4)]))
+    live.finish()
+    text = Metrics(lambda: live.stats, lambda: True).text()
+    assert "swoop_families 1.0" in text
+    assert "stock" not in text
+    assert len(live.no_changes) == 0
+    assert live.no_changes.to_arrow().column_names == ["time", "kind", "family", "into"]
+
+
+def test_a_checkpoint_is_for_pairs_or_for_families(folder: Path) -> None:
+    case = scenario(min_similarity=0.5)
+    start(folder, case.spec).process(0, table(case.batches[0]))
+    with pytest.raises(InvalidArgument, match="finds was 'pairs' and now is 'families'"):
+        start(folder, families(case.spec, 0.5))
+
+
+def test_changes_of_batches_that_come_again_are_replaced(folder: Path) -> None:
+    case = replace(scenario(idle=True), spec=families(SPEC, 0.4))
+    whole = run(folder / "whole", case)
+    died: set[int] = set()
+
+    def commits(batch: int) -> bool:
+        is_again = batch in died
+        died.add(batch)
+        return is_again
+
+    again = run_again(fresh(folder / "again"), case, commits, random.Random(1))
+    assert read(folder / "again", "changes") == read(folder / "whole", "changes")
+    assert found(again) == found(whole)
