@@ -36,7 +36,13 @@ class InvalidFile(SwoopError, ValueError):
 
 
 class CapacityExceeded(SwoopError, MemoryError):
-    """The window holds more than the engine can address, or more pairs than ``max_pairs``."""
+    """The window would hold more than the engine can address, or more pairs than ``max_pairs``.
+
+    In a batch, rows may have arrived before the one for which there is no room: ``arrived`` says how many. That row and those
+    behind it have not.
+    """
+
+    arrived: int = 0
 
 
 def too_many_pairs(count: int, most: int, when: str) -> CapacityExceeded:

@@ -83,10 +83,11 @@ def test_what_is_refused_is_said_with_what_to_do() -> None:
     join = swoop.TopKJoin(k=None, window=10, min_similarity=0.5, max_pairs=3)
     rows = {"tokens": [["a", "b"]] * 5, "time": [1, 2, 3, 4, 5], "id": list("vwxyz")}
     with pytest.raises(
-        CapacityExceeded, match=r"set 3 has not arrived: with it there would be 6 pairs, more than max_pairs=3. Use "
-    ):
+        CapacityExceeded,
+        match=r"row 3: set 3 has not arrived: with it there would be 6 pairs, more than max_pairs=3. Use .* The rows before it",
+    ) as refused:
         join.insert_many(rows, id="id")
-    assert join.stats.sets == 3
+    assert join.stats.sets == refused.value.arrived == 3
     with pytest.raises(
         CapacityExceeded, match=r'min_similarity, a shorter window or a larger max_pairs; .*copies="once" or swoop.Fam'
     ):

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 
 import numpy as np
 
-from swoop.errors import InvalidType
+from swoop.errors import CapacityExceeded, InvalidType
 from swoop.join.ids import Ids, read_id
 from swoop.join.sets import flatten, read_set, single_kind
 from swoop.results import Id
@@ -169,9 +169,9 @@ class Arrivals:
         records: Records | None,
     ) -> None:
         """Let sets arrive, of which the tokens come in blocks of rows."""
+        before = self._engine.arrivals
         try:
             self._begin(kind, ticks, ids)
-            before = self._engine.arrivals
             untimed = kind == "none" or self.window.kind == "count"
             times = np.arange(before, before + len(ticks)) if untimed else ticks
             insert = self._replay or self._engine.insert
@@ -179,6 +179,10 @@ class Arrivals:
                 rows_of = slice(first, first + rows)
                 of_records = () if records is None else records.of(rows_of)
                 insert(times[rows_of], offsets, tokens, sides[rows_of] if len(sides) else sides, *of_records)
+        except CapacityExceeded as error:
+            error.arrived = self._engine.arrivals - before
+            error.args = (f"row {error.arrived}: {error}. The rows before it have arrived, it and those behind it have not",)
+            raise
         finally:
             self._finish()
 
