@@ -193,7 +193,7 @@ def test_crafted_origins(tmp_path: Path) -> None:
     live = start(tmp_path, spec)
     for batch in range(10):
         live.process(batch, table([Row(n, 4 * batch, (n % 4, 7, 8)) for n in range(4 * batch, 4 * batch + 4)]))
-    seen = try_crafted(tmp_path, lambda: start(tmp_path, spec)._engines.join._check())
+    seen = try_crafted(tmp_path, lambda: start(tmp_path, spec)._steps.join._check())
     assert min(seen["restored"], seen["damaged"]) > 10, seen
 
 
@@ -203,7 +203,7 @@ def test_crafted_origins_of_families(tmp_path: Path) -> None:
     for batch in range(10):
         rows = [Row(n, 4 * batch, (n % 4, n % 4 + 10, 10 * (batch % 3 == 0))) for n in range(4 * batch, 4 * batch + 4)]
         live.process(batch, table(rows))
-    seen = try_crafted(tmp_path, lambda: start(tmp_path, spec)._engines.join._check())
+    seen = try_crafted(tmp_path, lambda: start(tmp_path, spec)._steps.join._check())
     assert min(seen["restored"], seen["damaged"]) > 10, seen
 
 

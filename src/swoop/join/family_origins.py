@@ -96,7 +96,7 @@ class FamilyOrigins:
 
 def _read_families(window: Window, origins: pa.Table) -> tuple[Known, list[Any]]:
     """The families of several sets, the place of its family among them for each set of the window, and the ids of families."""
-    arrivals, begun, first_seen, total = (origins[name].to_numpy() for name in ("arrival", "origin", "first_seen", "total"))
+    arrivals, begun, first_seen, total = (origins[name].to_numpy() for name in ("arrival", "origin", "first_time", "total"))
     stop = window.first + len(window.times)
     is_right = (begun >= 0) & (begun < arrivals) & (arrivals < stop) & (total > 1) & (total < MAX_COUNT)
     demand(bool(is_right.all()) and len(np.unique(arrivals)) == len(arrivals), "origins are not those of the sets")

@@ -66,7 +66,7 @@ class RecordOrigins:
         """
         join, engine, first, count = self._join, self._join._engine, window.first, len(window.times)
         check_window(first, window.times, window.now, join.window.duration)
-        arrivals, begun, first_seen = (origins[name].to_numpy() for name in ("arrival", "origin", "first_seen"))
+        arrivals, begun, first_seen = (origins[name].to_numpy() for name in ("arrival", "origin", "first_time"))
         _check_origins(window, origins["time"].to_numpy(), arrivals, begun, first_seen)
         names = Names(np.arange(first, first + count), window.times.copy())
         names.identities[arrivals - first] = begun
@@ -103,7 +103,7 @@ def _check_origins(window: Window, times: np.ndarray, arrivals: np.ndarray, begu
 
 def origins_table(times: Any, arrivals: Any, origins: Any, first_seen: Any, ids: list[Any], total: Any = None) -> pa.Table:
     """Origins as rows, of families with how many sets they had."""
-    columns = {"time": times, "arrival": arrivals, "origin": origins, "first_seen": first_seen}
+    columns = {"time": times, "arrival": arrivals, "origin": origins, "first_time": first_seen}
     columns |= {} if total is None else {"total": total}
     return pa.table({**{name: pa.array(column, pa.int64()) for name, column in columns.items()}, "id": id_column(ids)})
 

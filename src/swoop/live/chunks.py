@@ -150,7 +150,7 @@ _TYPES: dict[str, Callable[[pa.DataType], bool]] = {
     "number": pa.types.is_int64,
     "copy": pa.types.is_int64,
     "numbers": lambda kind: pa.types.is_list(kind) and pa.types.is_int64(kind.value_type),
-    **dict.fromkeys(("arrival", "origin", "first_seen", "total"), pa.types.is_int64),
+    **dict.fromkeys(("arrival", "origin", "total"), pa.types.is_int64),
 }
 
 
