@@ -6,7 +6,6 @@ Tests of swoop.spark.cells.
 from __future__ import annotations
 
 import random
-from dataclasses import replace
 from pathlib import Path
 
 from pyspark.sql import SparkSession
@@ -24,8 +23,7 @@ def test_copies_count_once(spark: SparkSession, tmp_path: Path) -> None:
     for part in range(3):
         spark.createDataFrame(rows[50 * part :][:50], schema).coalesce(1).write.mode("append").parquet(str(tmp_path / "in"))
     sets = spark.readStream.schema(schema).option("maxFilesPerTrigger", 1).parquet(str(tmp_path / "in"))
-    stream = topk_stream(sets, 3, 5, tokens=words("text"), text="text", lateness=0, cells=3)
-    stream = replace(stream, _spec=replace(stream._spec, join=replace(stream._spec.join, copies="once")))
+    stream = topk_stream(sets, 3, 5, tokens=words("text"), text="text", lateness=0, cells=3, copies="once")
     handle = stream.start(tmp_path / "state", changes="memory", available_now=True)
     assert handle.await_termination(120)
     join = swoop.TopKJoin(3, 5, copies="once", track_changes=True)

@@ -21,8 +21,9 @@ import numpy as np
 import pyarrow as pa
 
 from swoop.engine.families import BORN, ENDED, FAMILY, FAMILY_CHANGE, GREW, MERGED
-from swoop.errors import NotInWindow
 from swoop.join.family_feed import FamilyRows, make_changes, make_list
+from swoop.join.family_snapshot import Order, check_view, no_family
+from swoop.join.ids import read_id
 from swoop.live.watermark import MIN_TICK
 from swoop.results import Family, FamilyChanges, FamilyList, Id
 from swoop.times import Clock
@@ -113,8 +114,9 @@ class MergedFamilies:
         texts = [self.kept_texts.get(key) for key in self.keys] if self.kept_texts else [None] * len(self.keys)
         return union.append_column("text", pa.array(texts, pa.large_string()))
 
-    def families(self, n: int | None = None, order: str = "size") -> FamilyList:
+    def families(self, n: int | None = None, order: Order = "size") -> FamilyList:
         """At most ``n`` families, in an order; see :meth:`swoop.Families.families`."""
+        most_shown = check_view(n, order)
         rows = np.zeros(len(self.found), FAMILY)
         for row, family in zip(rows, self.found, strict=True):
             row["first"], row["first_seen"] = family.number, family.first[0]
@@ -126,7 +128,7 @@ class MergedFamilies:
         elif order == "growing":
             fresh = self.times > self.now - -(-self.clock.window.duration // 10)
             most = np.bincount(self.members[fresh], minlength=len(self.found))
-        places = np.lexsort((np.arange(len(rows)), -sizes, -most))[:n]
+        places = np.lexsort((np.arange(len(rows)), -sizes, -most))[:most_shown]
         shown = [self.found[place] for place in places.tolist()]
         names, newest = [family.first[1] for family in shown], [family.newest[1] for family in shown]
         return make_list(rows[places], last_seen[places], names, newest, self.clock)
@@ -138,14 +140,12 @@ class MergedFamilies:
 
     def arrivals(self, id: Id | Family) -> np.ndarray:
         """The places of the sets of a family that are in the window, in the order of their arrival."""
+        name = None if isinstance(id, Family) else read_id(id)
         for place, family in enumerate(self.found):
-            if (family.number == id.arrival) if isinstance(id, Family) else (family.first[1] == id):
+            if (family.number == id.arrival) if isinstance(id, Family) else (family.first[1] == name):
                 found = np.flatnonzero(self.members == place).tolist()
                 return np.array(sorted(found, key=self.keys.__getitem__), np.int64)
-        raise NotInWindow(
-            f"there is no family {id!r:.60} of at least two sets with one in the window: it has ended or become part "
-            "of another one, which changes() tells, or it never was"
-        )
+        raise no_family(id)
 
     def named(self, arrivals: np.ndarray) -> list[Id]:
         """The ids of some sets."""
