@@ -24,16 +24,18 @@ from swoop.errors import InternalError, InvalidArgument, InvalidFile, NotInWindo
 from swoop.join.topk_join import TopKJoin
 from swoop.live import chunks
 from swoop.live.cell import Cell, CellState, error_from_json, error_to_json
-from swoop.live.cell_engines import CellEngines
+from swoop.live.cell_engines import CellEngines, FamilyCellEngines
 from swoop.live.cells import copies_count_once, make_cell
 from swoop.live.checkpoint import Checkpoint
 from swoop.live.grid import Grid
+from swoop.live.live_families import LiveFamilies
 from swoop.live.live_stream import LiveStream
 from swoop.live.outputs import FolderOutput
 from swoop.live.pieces import concatenated
 from swoop.results import Pair
 from swoop.spark import cells as cells_module
 from swoop.spark.cells import Cells, Layout, packed, serialise
+from swoop.spec import FamilySpec
 from swoop.text.functions import TokenFunction, words
 from tests.live.test_earlier_release import BATCHES, DATA
 from tests.support.live_runs import (
@@ -150,19 +152,22 @@ class Cluster:
         return cells._cell(number, cells_module._SparkStore(cells._chunks, cells._state))[0]
 
 
-def start(folder: Path, cluster: Cluster) -> LiveStream:
+def start(folder: Path, cluster: Cluster) -> Any:
+    """A live join, or live families."""
     spec = cluster.spec
     outputs = (FolderOutput(folder / name) for name in ("changes", "late", "rejected"))
     checkpoint = Checkpoint(folder, spec.lasting())
+    if isinstance(spec.join, FamilySpec):
+        return LiveFamilies(spec, checkpoint, FamilyCellEngines(spec, checkpoint, cluster.finish), *outputs)
     return LiveStream(spec, checkpoint, CellEngines(spec, checkpoint, cluster.finish), *outputs)
 
 
-def run_cells(folder: Path, case: Run, groups: int, chance: random.Random, dies: float = 0.0) -> LiveStream:
+def run_cells(folder: Path, case: Run, groups: int, chance: random.Random, dies: float = 0.0) -> Any:
     """All batches; the driver dies now and then before Spark commits, and the batch comes again."""
     return run_on(Cluster(case, groups, chance), folder, case, dies)
 
 
-def run_on(cluster: Cluster, folder: Path, case: Run, dies: float = 0.0) -> LiveStream:
+def run_on(cluster: Cluster, folder: Path, case: Run, dies: float = 0.0) -> Any:
     chance = cluster.chance
     live, name = start(folder, cluster), 0
     for batch, rows in enumerate(case.batches):
@@ -184,6 +189,16 @@ def run_on(cluster: Cluster, folder: Path, case: Run, dies: float = 0.0) -> Live
 @given(runs(), st.integers(2, 4), st.integers(0, 2**32).map(random.Random))
 def test_equal_to_brute_force(folder: Path, case: Run, groups: int, chance: random.Random) -> None:
     check(folder, case, run_cells(fresh(folder), case, groups, chance))
+
+
+@settings(max_examples=30, deadline=None, suppress_health_check=[HealthCheck.function_scoped_fixture])
+@given(runs(finds="families"), st.integers(2, 4), st.integers(0, 2**32).map(random.Random))
+def test_families_equal_to_brute_force(folder: Path, case: Run, groups: int, chance: random.Random) -> None:
+    live = run_cells(fresh(folder), case, groups, chance, dies=0.2)
+    check(folder, case, live)
+    for family in live.result.families():
+        members = live.result.named(live.result.arrivals(family))
+        assert (len(members), members[-1]) == (family.size, family.representative)
 
 
 @settings(max_examples=50, deadline=None, suppress_health_check=[HealthCheck.function_scoped_fixture])

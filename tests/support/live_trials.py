@@ -10,20 +10,13 @@ from pathlib import Path
 from typing import Any
 from unittest.mock import patch
 
-from swoop import oracle
 from swoop.engine import thresholds
 from swoop.live import ahead, chunks
-from swoop.live.cell_engines import read_results
-from swoop.live.family_merge import FamilyMerge
 from swoop.live.stream_spec import StreamSpec
-from swoop.live.watermark import MIN_TICK
 from swoop.oracle import Record
-from swoop.results import FamilyChange
-from swoop.spec import FamilySpec, JoinSpec
+from swoop.spec import JoinSpec
 from tests.spark import test_cells, test_slices
 from tests.support import live_runs
-from tests.support.family_trials import ORDERS
-from tests.support.family_trials import THRESHOLDS as FAMILY_THRESHOLDS
 from tests.support.histories import SIMILARITIES
 from tests.support.live_runs import Row, Run
 from tests.support.rare import tiny
@@ -125,10 +118,10 @@ def _lived(seed: int, cells: int | None, taken: Counter[str], finds: str = "pair
     rng = random.Random(f"{seed} {cells} {finds}")
     case = run_of(rng)
     case = with_copies(case, rng) if rng.random() < 0.6 else case
+    if finds == "families":
+        least = THRESHOLDS.get(case.spec.join.similarity.name, (0.0, 0.2, 1 / 3, 0.5, 0.7, 1.0))
+        case = replace(case, spec=live_runs.families(case.spec, rng.choice(least)))
     if cells is None:
-        if finds == "families":
-            least = THRESHOLDS.get(case.spec.join.similarity.name, (0.0, 0.2, 1 / 3, 0.5, 0.7, 1.0))
-            case = replace(case, spec=live_runs.families(case.spec, rng.choice(least)))
         case = replace(
             case, idles=tuple(tuple(rng.choices([1, 4, 40, 4000], k=rng.choice([0, 0, 1, 2]))) for _ in case.batches)
         )
@@ -166,35 +159,4 @@ def in_cells(seed: int, taken: Counter[str]) -> int:
 
 def families_in_cells(seed: int, taken: Counter[str]) -> int:
     """Families, of which cells find the links; the driver dies now and then."""
-    rng = random.Random(f"{seed} families in cells")
-    case = run_of(rng)
-    similarity, duration = case.spec.join.similarity.name, case.spec.join.window.duration
-    least = rng.choice(FAMILY_THRESHOLDS.get(similarity, (0.2, 1 / 3, 0.5, 0.5, 0.7, 1.0)))
-    spec = replace(case.spec, join=FamilySpec(least, duration, similarity), max_ahead=None, lateness=50)  # type: ignore[arg-type]
-    found: list[FamilyChange] = []
-    entered: list[Row] = []
-    watermark, now = None, MIN_TICK
-    with thresholds.use(tiny(rng, SIZE)), patch.object(chunks, "MERGED", rng.choice([2, 3, 16])):
-        cluster = test_cells.Cluster(replace(case, spec=spec), 2 + seed % 3, rng)
-        merge = FamilyMerge(spec.clock())
-        for rows in case.batches:
-            entered += [row for row in rows if row.reason is None and (watermark is None or row.time >= watermark)]
-            tables, figures = read_results(cluster.run(live_runs.table(rows, spec), None, "a run"))
-            watermark = figures[0]["watermark"] if figures else watermark
-            now = MIN_TICK if watermark is None else watermark - 1
-            found += merge.apply(tables["events"], now)
-            if rng.random() < 0.3:
-                merge = FamilyMerge(spec.clock(), merge.snapshot().union(), now)
-        now = max((row.time for row in entered), default=now)
-        found += merge.apply(read_results(cluster.finish())[0]["events"], now)
-    records = [replace(row.record(case.spec), stream=None) for row in sorted(entered, key=live_runs.order)]
-    asked = (least, duration, similarity)
-    assert found == (oracle.family_changes(records, *asked, now=now) if records else []), seed
-    for order in ORDERS if records else ():
-        snapshot = merge.snapshot()
-        families = snapshot.families(order=order)
-        assert families == oracle.families(records, *asked, now=now, order=order), seed
-        for family in families:
-            members = snapshot.named(snapshot.arrivals(family))
-            assert (len(members), members[-1]) == (family.size, family.representative), seed
-    return len(found) + len(records)
+    return _lived(seed, 2 + seed % 3, taken, "families")

@@ -54,9 +54,7 @@ class FamilySnapshot:
 
     def families(self, n: int | None = None, order: Order = "size") -> FamilyList:
         """At most ``n`` families, in an order; see :meth:`swoop.Families.families`."""
-        most = _check_n(n)
-        if order not in get_args(Order):
-            raise InvalidArgument(f"order must be 'size', 'newest' or 'growing', not {order!r:.60}")
+        most = check_view(n, order)
         rows, numbers = self.rows, self.numbers
         last_seen = self.times[self.newest - self.oldest]
         first = -rows["size"].astype(np.int64)
@@ -87,10 +85,7 @@ class FamilySnapshot:
             name = read_id(id)
             places = np.array([place for place, first in enumerate(firsts.tolist()) if self.ids.get(first) == name], int)
         if not len(places):
-            raise NotInWindow(
-                f"there is no family {id!r:.60} of at least two sets with one in the window: it has ended or become part "
-                "of another one, which changes() tells, or it never was"
-            )
+            raise no_family(id)
         number = self.numbers[places[firsts[places].argmin()]]
         return np.flatnonzero(self.members == number)
 
@@ -104,7 +99,18 @@ class FamilySnapshot:
         return [None if kept is None else kept.get(arrival, "text") for arrival in (self.oldest + arrivals).tolist()]
 
 
-def _check_n(n: object) -> int | None:
+def no_family(id: object) -> NotInWindow:
+    """What to raise if there is none of that name."""
+    return NotInWindow(
+        f"there is no family {id!r:.60} of at least two sets with one in the window: it has ended or become part "
+        "of another one, which changes() tells, or it never was"
+    )
+
+
+def check_view(n: object, order: object) -> int | None:
+    """How many families are asked for; refuses what is no number, or no order."""
+    if order not in get_args(Order):
+        raise InvalidArgument(f"order must be 'size', 'newest' or 'growing', not {order!r:.60}")
     if n is None:
         return None
     if isinstance(n, bool) or not isinstance(n, Integral):

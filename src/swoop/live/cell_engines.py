@@ -172,18 +172,21 @@ class FamilyCellEngines(GridEngines):
 
     def _merge_anew(self, union: pa.Table | None, now: int, k: int | None) -> None:
         self._merge = FamilyMerge(self._spec.clock(), union, now)
+        self._found = self._merge.snapshot()
 
     def _apply(self, events: pa.Table, now: int) -> FamilyChanges:
-        return self._merge.apply(events, now)
+        changes = self._merge.apply(events, now)
+        self._found = self._merge.snapshot()
+        return changes
 
     def _union(self) -> pa.Table:
-        return self._merge.snapshot().union()
+        return self._found.union()
 
     def snapshot(self, state: State) -> Snapshot[MergedFamilies]:
         """The families of the whole, and the sizes of all cells together."""
-        found, sizes = self._merge.snapshot(), self._sizes(state)
+        sizes = self._sizes(state)
         del sizes["stock_size"]
-        return Snapshot(found, {**sizes, "families": len(found.found)})
+        return Snapshot(self._found, {**sizes, "families": len(self._found)})
 
 
 def read_results(results: pa.Table) -> tuple[dict[str, pa.Table], list[dict[str, Any]]]:

@@ -139,8 +139,6 @@ def _is_set(kind: pa.DataType) -> bool:
     return is_list and _is_key(kind.value_type)
 
 
-_FIRST = "first_"  # what a column is called that tells the same of the first set of a record
-
 _TYPES: dict[str, Callable[[pa.DataType], bool]] = {
     "id": _is_key,
     "time": pa.types.is_int64,
@@ -152,6 +150,7 @@ _TYPES: dict[str, Callable[[pa.DataType], bool]] = {
     "numbers": lambda kind: pa.types.is_list(kind) and pa.types.is_int64(kind.value_type),
     **dict.fromkeys(("arrival", "origin", "total"), pa.types.is_int64),
 }
+_TYPES |= {f"first_{name}": _TYPES[name] for name in ("number", "time", "id", "tokens", "copy", "stream")}  # of a record
 
 
 def _check_rows(rows: pa.Table, chunk: Chunk, needed: Sequence[str]) -> None:
@@ -159,7 +158,7 @@ def _check_rows(rows: pa.Table, chunk: Chunk, needed: Sequence[str]) -> None:
     if rows.num_rows != chunk.rows:
         raise ValueError(f"there are {rows.num_rows} rows instead of {chunk.rows}")
     for name in needed:
-        if rows.column_names.count(name) != 1 or not _TYPES[name.removeprefix(_FIRST)](rows[name].type):
+        if rows.column_names.count(name) != 1 or not _TYPES[name](rows[name].type):
             raise ValueError(f"there is no column {name!r} as it should be, but {', '.join(map(str, rows.schema))}")
         column = rows[name]
         if column.null_count or (_is_set(column.type) and pc.list_flatten(column).null_count):

@@ -10,7 +10,7 @@ from __future__ import annotations
 
 import heapq
 from collections import Counter
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from functools import cached_property
 from itertools import groupby
@@ -21,16 +21,15 @@ import numpy as np
 import pyarrow as pa
 
 from swoop.engine.families import BORN, ENDED, FAMILY, FAMILY_CHANGE, GREW, MERGED
-from swoop.errors import NotInWindow
 from swoop.join.family_feed import FamilyRows, make_changes, make_list
+from swoop.join.family_snapshot import Order, check_view, no_family
+from swoop.join.ids import read_id
 from swoop.live.watermark import MIN_TICK
 from swoop.results import Family, FamilyChanges, FamilyList, Id
 from swoop.times import Clock
 
 KEY = ("time", "id", "copy")  # what orders sets, and tells them apart
 LINK = ("newer", "older")  # the two sets of a link
-UNION = (*KEY, "family", *(f"first_{name}" for name in KEY), "total", "text")
-OTHER_TYPES = {"text": pa.large_string()}
 
 Key = tuple[int, Any, int]
 
@@ -102,19 +101,22 @@ class MergedFamilies:
 
     def union(self) -> pa.Table:
         """All that is needed to make the merge anew: the sets that are known. What is known of a family is with one of them."""
-        _, told = np.unique(self.members, return_index=True)
-        about: list[Any] = [(None,) * 4] * len(self.keys)
-        for place, family in zip(told.tolist(), self.found, strict=True):
-            about[place] = (*family.first, family.total)
-        numbers = [self.found[place].number for place in self.members.tolist()]
-        texts = map(self.kept_texts.get, self.keys)
-        rows = [(*key, number, *rest, text) for key, number, rest, text in zip(self.keys, numbers, about, texts, strict=True)]
-        columns = zip(*rows, strict=True) if rows else ((),) * len(UNION)
-        types = (self.id_type if name.endswith("id") else OTHER_TYPES.get(name, pa.int64()) for name in UNION)
-        return pa.table({name: pa.array(column, kind) for name, column, kind in zip(UNION, columns, types, strict=True)})
+        told = np.full(len(self.keys), -1)
+        told[np.unique(self.members, return_index=True)[1]] = np.arange(len(self.found))
+        families = _table([family.first for family in self.found], self.id_type).rename_columns(
+            [f"first_{name}" for name in KEY]
+        )
+        families = families.append_column("total", pa.array([family.total for family in self.found], pa.int64()))
+        numbers = np.array([family.number for family in self.found], np.int64)
+        union = _table(self.keys, self.id_type).append_column("family", pa.array(numbers[self.members]))
+        for name, column in zip(families.column_names, families.take(pa.array(told, mask=told < 0)).columns, strict=True):
+            union = union.append_column(name, column)
+        texts = [self.kept_texts.get(key) for key in self.keys] if self.kept_texts else [None] * len(self.keys)
+        return union.append_column("text", pa.array(texts, pa.large_string()))
 
-    def families(self, n: int | None = None, order: str = "size") -> FamilyList:
+    def families(self, n: int | None = None, order: Order = "size") -> FamilyList:
         """At most ``n`` families, in an order; see :meth:`swoop.Families.families`."""
+        most_shown = check_view(n, order)
         rows = np.zeros(len(self.found), FAMILY)
         for row, family in zip(rows, self.found, strict=True):
             row["first"], row["first_seen"] = family.number, family.first[0]
@@ -126,7 +128,7 @@ class MergedFamilies:
         elif order == "growing":
             fresh = self.times > self.now - -(-self.clock.window.duration // 10)
             most = np.bincount(self.members[fresh], minlength=len(self.found))
-        places = np.lexsort((np.arange(len(rows)), -sizes, -most))[:n]
+        places = np.lexsort((np.arange(len(rows)), -sizes, -most))[:most_shown]
         shown = [self.found[place] for place in places.tolist()]
         names, newest = [family.first[1] for family in shown], [family.newest[1] for family in shown]
         return make_list(rows[places], last_seen[places], names, newest, self.clock)
@@ -138,14 +140,12 @@ class MergedFamilies:
 
     def arrivals(self, id: Id | Family) -> np.ndarray:
         """The places of the sets of a family that are in the window, in the order of their arrival."""
+        name = None if isinstance(id, Family) else read_id(id)
         for place, family in enumerate(self.found):
-            if (family.number == id.arrival) if isinstance(id, Family) else (family.first[1] == id):
+            if (family.number == id.arrival) if isinstance(id, Family) else (family.first[1] == name):
                 found = np.flatnonzero(self.members == place).tolist()
                 return np.array(sorted(found, key=self.keys.__getitem__), np.int64)
-        raise NotInWindow(
-            f"there is no family {id!r:.60} of at least two sets with one in the window: it has ended or become part "
-            "of another one, which changes() tells, or it never was"
-        )
+        raise no_family(id)
 
     def named(self, arrivals: np.ndarray) -> list[Id]:
         """The ids of some sets."""
@@ -154,6 +154,13 @@ class MergedFamilies:
     def texts(self, arrivals: np.ndarray) -> list[str | None]:
         """The texts of some sets; None where there is none (any more)."""
         return [self.kept_texts.get(self.keys[place]) for place in arrivals.tolist()]
+
+
+def _table(keys: Sequence[Key], id_type: pa.DataType) -> pa.Table:
+    """Sets by their keys."""
+    types = (pa.int64(), id_type, pa.int64())
+    columns = ([key[place] for key in keys] for place in range(len(KEY)))
+    return pa.table({name: pa.array(column, kind) for name, column, kind in zip(KEY, columns, types, strict=True)})
 
 
 class FamilyMerge:
