@@ -35,7 +35,7 @@ from swoop.oracle import Record
 from swoop.stays import Stay
 from swoop.stays import stays_of as stays_of_changes
 from tests.spark.test_slices import stays_of
-from tests.support.histories import SIMILARITIES, thresholds
+from tests.support.histories import SIMILARITIES, reachable, thresholds
 
 NOON = dt.datetime(2024, 1, 1, 12)
 
@@ -363,6 +363,33 @@ def test_a_user_defined_similarity_on_threads() -> None:
     rows = {"id": range(200), "time": [r.time for r in records], "tokens": [list(r.tokens) for r in records]}
     found = swoop.history(rows, 3, 8, share, slices=7, threads=3).to_arrow().to_pylist()
     assert sorted((tuple(row.values()) for row in found), key=repr) == stays_of(records, k=3, window=8, similarity=share)
+
+
+@settings(max_examples=300)
+@given(data=st.data())
+def test_copies_that_count_once_in_slices(data: st.DataObject) -> None:
+    """What a record is called, and so how ties are broken, depends on sets that left the window long before a slice begins."""
+    size, tokens = data.draw(st.integers(1, 60)), data.draw(st.integers(1, 4))
+    times = sorted(data.draw(st.lists(st.integers(0, 40), min_size=size, max_size=size)))
+    sets = data.draw(st.lists(st.sets(st.integers(0, tokens), max_size=3), min_size=size, max_size=size))
+    found = [Record(sorted(own), time, number) for number, (own, time) in enumerate(zip(sets, times, strict=True))]
+    rows = pa.table(
+        {"id": range(size), "time": times, "tokens": pa.array([list(record.tokens) for record in found], pa.list_(pa.int64()))}
+    )
+    k = data.draw(st.sampled_from([None, 1, 2, 5]))
+    similarity = data.draw(st.sampled_from(SIMILARITIES))
+    least = data.draw(reachable(similarity)) if k is None else None
+    options = {"k": k, "window": data.draw(st.integers(1, 12)), "similarity": similarity, "min_similarity": least}
+    expected = swoop.history(rows, **options, copies="once", slices=1)
+    assert sorted((tuple(row.values()) for row in expected.to_arrow().to_pylist()), key=repr) == stays_of(
+        found, **options, copies="once"
+    )
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr(rows_module, "BATCH_ROWS", data.draw(st.sampled_from([1, 3, 100])))
+        sliced = swoop.history(
+            rows, **options, copies="once", slices=data.draw(st.integers(2, 12)), threads=data.draw(st.sampled_from([1, 2]))
+        )
+    assert list(sliced) == list(expected)
 
 
 def test_an_error_in_a_slice_ends_the_others(monkeypatch: pytest.MonkeyPatch) -> None:

@@ -439,7 +439,7 @@ def _grow(memory: Memory, path: str) -> None:
     memory.resize((path,), min(memory.grown(needed), most))
 
 
-def make_all_pairs(settings: Settings) -> Engine:
+def make_all_pairs(settings: Settings, first: int = 0) -> Engine:
     """An engine that keeps all pairs above the threshold, ``max_pairs`` at most."""
     from swoop.engine.engine import Algorithm, Engine
 
@@ -460,4 +460,4 @@ def make_all_pairs(settings: Settings) -> Engine:
         with_ring=("all_pairs.lists",),
         grow=_grow,
     )
-    return Engine(replace(settings, floor=False), algorithm=algorithm)
+    return Engine(replace(settings, floor=False), first, algorithm)

@@ -619,6 +619,6 @@ def _make_first_room(memory: Memory, settings: Settings, algorithm: Algorithm) -
         memory.resize(("records.table",), 2 * thresholds.sets)
 
 
-def make_engine(name: str, settings: Settings) -> Engine:
+def make_engine(name: str, settings: Settings, first: int = 0) -> Engine:
     """The engine of ``"swoop"`` or of ``"swoop-minimal"``, which does without a floor."""
-    return Engine(replace(settings, floor=name == "swoop"))
+    return Engine(replace(settings, floor=name == "swoop"), first)

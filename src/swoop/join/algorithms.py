@@ -16,8 +16,11 @@ _BASELINES = "swoop.paper.baselines.baseline:make_baseline"
 _ALL = 2**62  # more than there are
 
 
-def make_engine(spec: JoinSpec) -> Any:
-    """An engine that does what a join is asked for, by the algorithm of that name, one of :data:`swoop.spec.ALGORITHMS`."""
+def make_engine(spec: JoinSpec, first: int = 0) -> Any:
+    """An engine that does what a join is asked for, by the algorithm of that name, one of :data:`swoop.spec.ALGORITHMS`.
+
+    Its first set has the arrival number ``first``.
+    """
     from swoop.engine.settings import Settings
 
     similarity, least = spec.similarity, spec.min_similarity
@@ -33,9 +36,9 @@ def make_engine(spec: JoinSpec) -> Any:
         max_pairs=spec.max_pairs or 0,
     )
     if spec.k is None:
-        return _load(_ALL_PAIRS)(settings)
+        return _load(_ALL_PAIRS)(settings, first)
     factory = _ENGINE if spec.algorithm in ("swoop", "swoop-minimal") else _BASELINES
-    return _load(factory)(spec.algorithm, settings)
+    return _load(factory)(spec.algorithm, settings, first)
 
 
 def make_family_engine(spec: FamilySpec, *, tracking: bool = False, links: bool = False) -> Any:

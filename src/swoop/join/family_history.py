@@ -10,8 +10,8 @@ import pyarrow as pa
 
 from swoop.join.columns import check_token_argument
 from swoop.join.feed import time_column
-from swoop.join.links import Groups, Links, find_firsts, replay_links
-from swoop.join.parallel import Cutting, Slice
+from swoop.join.links import Groups, find_firsts, find_links
+from swoop.join.parallel import Cutting
 from swoop.join.rows import Rows, read_rows
 from swoop.results import Family, FamilyHistory
 from swoop.similarity import Similarity
@@ -71,18 +71,7 @@ def families_history(
     times = time_column(rows.times, told)
     if spec.window.kind == "count":
         rows = replace(rows, times=np.arange(len(rows.times)))
-    return _result(rows, times, find_firsts(len(rows.times), _replay_all(rows, spec, cutting)), clock)
-
-
-def _replay_all(rows: Rows, spec: FamilySpec, cutting: Cutting) -> list[Links]:
-    """The links of all slices."""
-    in_ticks = spec.in_ticks()
-
-    def run(part: Slice) -> list[Links]:
-        found = replay_links(part.batches, in_ticks, rows.sets.tokens, part.start)
-        return [Links(newer + part.first, older + part.first, oldest) for newer, older, oldest in found]
-
-    return [links for found in cutting.run(rows, spec.window.duration, run) for links in found]
+    return _result(rows, times, find_firsts(len(rows.times), find_links(rows, spec, cutting)), clock)
 
 
 def _result(rows: Rows, row_times: pa.Array, firsts: np.ndarray, clock: Clock) -> FamilyHistory:

@@ -8,18 +8,23 @@ import numpy as np
 import pyarrow as pa
 import pyarrow.compute as pc
 
+from swoop.engine.contents import Names
 from swoop.errors import InvalidArgument
 from swoop.join.columns import check_token_argument
 from swoop.join.feed import time_column
+from swoop.join.links import find_firsts, find_links
 from swoop.join.parallel import Cutting, Slice
 from swoop.join.rows import Rows, read_rows
 from swoop.join.slices import NEVER, SEGMENT, join_segments, replay, similarities
 from swoop.results import History, Kind, Pair, Stream
 from swoop.similarity import Similarity
-from swoop.spec import Copies, JoinSpec
+from swoop.spec import Copies, FamilySpec, JoinSpec
 from swoop.stays import Stay
 from swoop.text.functions import TokenFunction
 from swoop.times import Clock, TimeKind, WindowSpec, find_window
+
+WORTH_NAMING = 4
+"""From so many threads on it is worth to find out what records are called, so that time can be cut where copies count once."""
 
 
 def history(
@@ -59,8 +64,9 @@ def history(
     threads
         How many slices run at a time; by default as many as there are cores.
     copies
-        As for :class:`swoop.TopKJoin`. Where copies count once, what a record is called depends on all that came before, so
-        time is not cut: the history is one slice.
+        As for :class:`swoop.TopKJoin`. Where copies count once, what a record is called depends on all that came before. That
+        is found out first, in slices, too, which takes about as long as the rest: so, unless ``slices`` says otherwise, time is
+        only cut from four threads on. With two streams it is not cut: the history is one slice.
 
     Returns
     -------
@@ -94,8 +100,9 @@ def history(
     )
     cutting = Cutting(slices, threads)
     rows, kind = read_rows(data, spec.window, id=id, time=time, tokens=tokens, stream=stream)
-    segments = _replay_all(rows, spec, Cutting(1, 1) if copies == "once" else cutting)
-    return _result(rows, segments if copies == "once" else join_segments(segments), spec, kind)
+    if copies == "once" and (stream is not None or (slices is None and cutting.at_once < WORTH_NAMING)):
+        cutting = Cutting(1, 1)
+    return _result(rows, join_segments(_replay_all(rows, spec, cutting)), spec, kind)
 
 
 def _find_window(window: object) -> WindowSpec:
@@ -109,16 +116,23 @@ def _find_window(window: object) -> WindowSpec:
 
 def _replay_all(rows: Rows, spec: JoinSpec, cutting: Cutting) -> np.ndarray:
     """The segments of all slices."""
-    in_ticks = spec.in_ticks()
+    in_ticks, duration = spec.in_ticks(), spec.window.duration
+    names = _names(rows, spec.window, cutting) if spec.copies == "once" else None
 
     def run(part: Slice) -> np.ndarray:
-        found = replay(part.batches, in_ticks, rows.sets.tokens, part.start, part.stop, part.is_last)
-        segments = np.concatenate([segments for segments, _ in found])
-        segments["newer"] += part.first
-        segments["older"] += part.first
-        return segments
+        own = None if names is None else names.of(slice(part.first, None))
+        found = replay(part.batches, in_ticks, rows.sets.tokens, part.start, part.stop, part.is_last, part.first, own)
+        return np.concatenate([segments for segments, _ in found])
 
-    return np.concatenate([np.empty(0, SEGMENT), *cutting.run(rows, spec.window.duration, run)])
+    return np.concatenate([np.empty(0, SEGMENT), *cutting.run(rows, duration, run)])
+
+
+def _names(rows: Rows, window: WindowSpec, cutting: Cutting) -> Names | None:
+    """What the records of all sets are called, if there are several slices: copies are families of equal sets."""
+    if len(rows.times) == 0 or len(cutting.cuts(rows, window.duration)) == 2:
+        return None
+    firsts = find_firsts(len(rows.times), find_links(rows, FamilySpec(1.0, window), cutting))
+    return Names(firsts, rows.times[firsts])
 
 
 def _result(rows: Rows, stays: np.ndarray, spec: JoinSpec, kind: TimeKind) -> History:

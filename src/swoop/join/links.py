@@ -16,6 +16,8 @@ import numpy as np
 
 from swoop.engine.forest import flatten, unite
 from swoop.join.algorithms import make_family_engine
+from swoop.join.parallel import Cutting, Slice
+from swoop.join.rows import Rows
 from swoop.join.slices import arrive
 from swoop.spec import FamilySpec
 from swoop.text.functions import TokenFunction
@@ -48,6 +50,17 @@ def find_firsts(size: int, links: Iterable[Links]) -> np.ndarray:
         unite(firsts, newer, older)
     flatten(firsts)
     return firsts
+
+
+def find_links(rows: Rows, spec: FamilySpec, cutting: Cutting) -> list[Links]:
+    """The links of a history in one process, of all slices."""
+    in_ticks = spec.in_ticks()
+
+    def run(part: Slice) -> list[Links]:
+        found = replay_links(part.batches, in_ticks, rows.sets.tokens, part.start)
+        return [Links(newer + part.first, older + part.first, oldest) for newer, older, oldest in found]
+
+    return [links for found in cutting.run(rows, spec.window.duration, run) for links in found]
 
 
 @dataclass(frozen=True)

@@ -46,21 +46,27 @@ class Cutting:
             if value < 1:
                 raise InvalidArgument(f"{name} must be at least 1, not {value}")
 
+    @property
+    def at_once(self) -> int:
+        """How many slices run at a time, at most."""
+        return self.threads or _cores()
+
     def run(self, rows: Rows, duration: int, task: Callable[[Slice], Found]) -> list[Found]:
         """What a task makes of each slice, in order. With an unbounded window (``duration`` 0) there is one slice."""
         if len(rows.times) == 0:
             return []
-        threads, is_stopped = self.threads or _cores(), threading.Event()
-        cuts = self._cuts(rows.times, duration, threads)
+        is_stopped, cuts = threading.Event(), self.cuts(rows, duration)
 
         def run(start: int, stop: int) -> Found:
             first = int(np.searchsorted(rows.times, start - duration, side="right")) if duration else 0
             batches = rows.batches(first, int(np.searchsorted(rows.times, stop)), is_stopped)
             return task(Slice(start, stop, stop == cuts[-1], first, batches))
 
-        return _on_threads(run, list(pairwise(cuts)), threads, is_stopped)
+        return _on_threads(run, list(pairwise(cuts)), self.at_once, is_stopped)
 
-    def _cuts(self, times: np.ndarray, duration: int, threads: int) -> list[int]:
+    def cuts(self, rows: Rows, duration: int) -> list[int]:
+        """The times at which slices begin, and the end of the last. There is at least one row."""
+        times, threads = rows.times, self.at_once
         steps, first, last = steps_of(self.slices), int(times[0]), int(times[-1])
         if duration == 0:
             return [first, last + 1]

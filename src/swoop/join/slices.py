@@ -12,6 +12,7 @@ from typing import Any
 
 import numpy as np
 
+from swoop.engine.contents import Names
 from swoop.engine.feed import ENTER
 from swoop.engine.layout import CHANGE
 from swoop.errors import InternalError
@@ -31,9 +32,11 @@ SEGMENT = np.dtype(
         ("enter", "i8"),
         ("leave", "i8"),
         ("end", "i8"),
+        ("is_cut", "?"),
     ]
 )
-"""A part of a stay, or all of it. Its sets are told by their arrival numbers. ``end``: of the pair, when it changed last."""
+"""A part of a stay, or all of it. Its sets are told by their arrival numbers. ``end``: of the pair, when it changed last.
+``is_cut``: whether the slice saw it begin before its start."""
 
 NEVER = int(np.iinfo(np.int64).max)
 """When a stay ends that goes on at the end of the history."""
@@ -71,28 +74,43 @@ def steps_of(slices: int | None) -> int:
 
 
 def replay(
-    batches: Iterable[Any], spec: JoinSpec, tokens: str | TokenFunction, start: int, stop: int, is_last: bool
+    batches: Iterable[Any],
+    spec: JoinSpec,
+    tokens: str | TokenFunction,
+    start: int,
+    stop: int,
+    is_last: bool,
+    first: int = 0,
+    names: Names | None = None,
 ) -> Iterator[tuple[np.ndarray, int]]:
     """Let the sets of a slice arrive, in order, and give the segments of stays within ``[start, stop)``. Times are ticks.
+
+    The arrival number of the first set is ``first``. Where copies count once, ``names`` has the records of all these sets,
+    which may be older than that.
 
     After each batch: the segments that have ended, as rows of ``SEGMENT``, and the arrival number of the oldest set that may be
     named later. ``leave`` is the time at which a stay ends or is cut, and ``NEVER`` if the history ends.
     """
-    engine = make_engine(spec)
+    engine = make_engine(spec, first)
     segments = Segments(start)
-    for _ in arrive(engine, batches, spec.window, tokens, spec.two_streams):
+    for _ in arrive(engine, batches, spec.window, tokens, spec.two_streams, names):
         yield segments.take(_changes(engine)), engine.first_needed
     if not is_last:
         engine.advance(stop - 1)
     yield segments.take(_changes(engine)), engine.first_needed
-    yield segments.end(NEVER if is_last else stop), engine.first_needed
+    yield segments.end(NEVER if is_last else stop, engine.topk()), engine.first_needed
 
 
 def arrive(
-    engine: Any, batches: Iterable[Any], window: WindowSpec, tokens: str | TokenFunction, two_streams: bool = False
+    engine: Any,
+    batches: Iterable[Any],
+    window: WindowSpec,
+    tokens: str | TokenFunction,
+    two_streams: bool = False,
+    names: Names | None = None,
 ) -> Iterator[np.ndarray]:
-    """Let sets arrive, in order; after each batch, its times."""
-    clock = Clock(window)
+    """Let sets arrive, in order, with the names of their records if they are known; after each batch, its times."""
+    clock, arrived = Clock(window), 0
     for batch in batches:
         columns = read_table(batch)
         sets, _ = read_sets(columns, tokens)
@@ -100,7 +118,9 @@ def arrive(
         sides = read_streams(find_column(columns, "stream", "stream"), "stream") if two_streams else NO_SIDES
         for first, rows, offsets, found in sets:
             places = slice(first, first + rows)
-            engine.insert(ticks[places], offsets, found, sides[places])
+            known = None if names is None else names.of(slice(arrived, arrived + rows))
+            engine.insert(ticks[places], offsets, found, sides[places], known)
+            arrived += rows
             if rows:
                 clock.moved(kind, int(ticks[first + rows - 1]))
         yield ticks
@@ -118,6 +138,8 @@ def _changes(engine: Any) -> np.ndarray:
 class Segments:
     """From changes to the part of stays that lies in a slice, many at a time: what :class:`swoop.stays.Stays` does one by one.
 
+    A segment has a positive length, or it is what is left of a stay that ends where it is cut: that tells the end of its pair.
+
     Like the feed of a join, it knows who is in the top-k, and never passes on a change that cannot be.
     """
 
@@ -126,7 +148,7 @@ class Segments:
         self._open = np.empty(0, CHANGE)  # the entries of those who are in the top-k
 
     def take(self, changes: np.ndarray) -> np.ndarray:
-        """The segments of positive length that these changes end."""
+        """The segments that these changes end."""
         if len(changes) == 0:
             return np.empty(0, SEGMENT)
         known = np.concatenate((self._open, changes))
@@ -146,31 +168,38 @@ class Segments:
         self._open = known[goes_on]
         return self._segments(known[ends - 1], known["time"][ends], known["end"][ends])
 
-    def end(self, leave: int) -> np.ndarray:
-        """The segments that are cut at the end of the slice, or last at the end of the history."""
-        return self._segments(self._open, leave, self._open["end"])
+    def end(self, leave: int, topk: np.ndarray) -> np.ndarray:
+        """The segments that the end of the slice cuts, or that go on at that of the history. The top-k tells when pairs end."""
+        there, known = (rows[np.lexsort((rows["older"], rows["newer"]))] for rows in (topk, self._open))
+        return self._segments(known, leave, there["end"])
 
     def _segments(self, entries: np.ndarray, leave: np.ndarray | int, end: np.ndarray) -> np.ndarray:
         found = np.empty(len(entries), SEGMENT)
         for name in ("newer", "older", "key", "overlap"):
             found[name] = entries[name]
         found["enter"] = np.maximum(entries["time"], self._start)
+        found["is_cut"] = entries["time"] < self._start
         found["leave"] = leave
         found["end"] = end
-        return found[found["leave"] > found["enter"]]
+        is_told = (found["leave"] > found["enter"]) | found["is_cut"] & (found["leave"] == self._start)
+        return found[is_told]  # type: ignore[no-any-return]
 
 
 def join_segments(segments: np.ndarray) -> np.ndarray:
-    """Stays from the segments of all slices, whose sets are called alike in all of them."""
-    segments = segments[np.lexsort((segments["enter"], segments["older"], segments["newer"]))]
+    """Stays from the segments of all slices, whose sets are called alike in all of them.
+
+    Where copies count once, a pair may leave and come back at once, also at a cut: these are two stays.
+    """
+    segments = segments[np.lexsort((~segments["is_cut"], segments["enter"], segments["older"], segments["newer"]))]
     before, after = segments[:-1], segments[1:]
-    goes_on = (before["leave"] == after["enter"]) & (before["newer"] == after["newer"]) & (before["older"] == after["older"])
+    is_same = (before["newer"] == after["newer"]) & (before["older"] == after["older"])
+    goes_on = is_same & after["is_cut"] & (before["leave"] == after["enter"])
     begins = np.append(True, ~goes_on)[: len(segments)]
     stays = segments[begins]
     is_last = np.append(~goes_on, True)[: len(segments)]
     stays["leave"] = segments["leave"][is_last]
     stays["end"] = segments["end"][is_last]
-    return stays  # type: ignore[no-any-return]
+    return stays[stays["leave"] > stays["enter"]]  # type: ignore[no-any-return]
 
 
 def similarities(keys: np.ndarray, similarity: Similarity) -> np.ndarray:

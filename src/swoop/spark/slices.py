@@ -39,6 +39,7 @@ def replay_slice(
     """
     sets = _Sets()
     for segments, oldest in replay(sets.arriving(batches), spec, tokens, start, stop, is_last):
+        segments = segments[segments["leave"] > segments["enter"]]
         if len(segments):
             columns = {
                 **sets.pairs(segments["newer"], segments["older"], id_type),

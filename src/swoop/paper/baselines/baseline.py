@@ -15,9 +15,9 @@ _BY_POST = ("posts.position", "posts.next", "posts.set")
 _BY_STOCK = ("skyband.codes", "skyband.heap", "sort_room.spare")
 
 
-def make_baseline(name: str, settings: Settings) -> Engine:
+def make_baseline(name: str, settings: Settings, first: int = 0) -> Engine:
     """The engine of one of ``BASELINES``. It has no floor and no change feed."""
-    return Engine(replace(settings, floor=False), algorithm=_ALGORITHMS[name])
+    return Engine(replace(settings, floor=False), first, _ALGORITHMS[name])
 
 
 def _baseline(number: int) -> Algorithm:
