@@ -23,7 +23,9 @@ def test_it_ends_by_itself(spark: SparkSession, tmp_path: Path) -> None:
     assert re.search(r"live page: http://127.0.0.1:\d+/", done.stderr)
     assert re.search(r"In \d+ seconds [\d,]+ posts arrived", done.stdout)
     assert "\x1b" not in done.stdout
-    assert "The most similar posts" in report.read_text(encoding="utf-8")
+    page = report.read_text(encoding="utf-8")
+    assert "The most similar posts" in page
+    assert "Families over time" in page
 
 
 @pytest.mark.skipif(sys.platform == "win32", reason="signals of Unix")

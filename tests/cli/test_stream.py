@@ -53,9 +53,10 @@ def test_once_in_json(tmp_path: Path, folder: Path) -> None:
     done = swoop("stream", folder, "--once", "-w", "20s", "-k", 3, "--json", *to, "--checkpoint", tmp_path / "state")
     assert done.exit_code == 0, done.output
     found = [json.loads(line) for line in done.stdout.splitlines()]
-    expected = oracle.changes(history(), k=3, window="20s")
-    assert [(c["kind"], c["newer"], c["older"], c["similarity"]) for c in found] == [
-        (change.kind, change.pair.newer, change.pair.older, change.pair.similarity) for change in expected
+    expected = oracle.changes(history(), k=3, window="20s", copies="once")
+    assert [(c["kind"], c["newer"], c["older"], c["similarity"], c["newer_copies"]) for c in found] == [
+        (change.kind, change.pair.newer, change.pair.older, change.pair.similarity, change.pair.newer_copies)
+        for change in expected
     ]
     assert found[-1]["newer_text"]
     assert sum(pq.read_metadata(path).num_rows for path in out.glob("*.parquet")) == len(expected)
@@ -75,6 +76,7 @@ def test_once_in_json(tmp_path: Path, folder: Path) -> None:
 def test_small_batches_and_several_runs(tmp_path: Path, folder: Path) -> None:
     """One file in a batch, and rows that wait from run to run: the changes are those of a single run."""
     options = ("-w", "20s", "-k", 3, "--json", "--batch-size", "1", "--checkpoint", tmp_path / "state", "--once")
+    options = (*options, "--copies", "each")
     (tmp_path / "in" / "2.jsonl").rename(tmp_path / "2.jsonl")
     found = []
     for flush in (("--no-flush",), ()):
@@ -87,6 +89,27 @@ def test_small_batches_and_several_runs(tmp_path: Path, folder: Path) -> None:
     assert [(c["kind"], c["newer"], c["older"]) for c in found] == [
         (change.kind, change.pair.newer, change.pair.older) for change in expected
     ]
+
+
+def test_families(tmp_path: Path, folder: Path) -> None:
+    options = ("--families", 0.7, "-w", "20s", "--once")
+    done = swoop("stream", folder, *options, "--json", "--serve", 0)
+    assert done.exit_code == 0, done.output
+    found = [json.loads(line) for line in done.stdout.splitlines()]
+    expected = oracle.family_changes(history(), 0.7, "20s")
+    assert [(c["kind"], c["family"], c["into"]) for c in found] == [(c.kind, c.family, c.into) for c in expected]
+    there = oracle.families(history(), 0.7, "20s")
+    assert there
+    last = {change["family"]: change for change in found}
+    for family in there:
+        assert (last[family.id]["size"], last[family.id]["total"]) == (family.size, family.total)
+        assert last[family.id]["text"]
+    assert f"{len(expected)} changes of families" in done.stderr
+    done = swoop("stream", folder, *options)
+    assert done.exit_code == 0, done.output
+    assert f"{there[0].size} records, " in done.stdout
+    lines = done.stdout.splitlines()
+    assert {line.split()[2] for line in lines[: lines.index("")]} <= {"born", "grew", "merged", "ended"}
 
 
 def test_stopped(tmp_path: Path, folder: Path) -> None:
@@ -135,7 +158,8 @@ def test_standard_input(monkeypatch: pytest.MonkeyPatch) -> None:
     assert done.exit_code == 0, done.output
     found = [json.loads(line) for line in done.stdout.splitlines()]
     assert [(c["kind"], c["newer"], c["older"]) for c in found] == [
-        (change.kind, change.pair.newer, change.pair.older) for change in oracle.changes(history(), k=3, window="20s")
+        (change.kind, change.pair.newer, change.pair.older)
+        for change in oracle.changes(history(), k=3, window="20s", copies="once")
     ]
 
 
@@ -227,6 +251,9 @@ def test_no_rows_on_standard_input(monkeypatch: pytest.MonkeyPatch) -> None:
         ((".", "--changes", "out", "--target-size", "big"), "cannot parse the size 'big'"),
         ((".", "--late", "out", "--retention", "long"), "cannot parse the retention 'long'"),
         ((".", "--no-flush"), "--no-flush requires --once"),
+        ((".", "--copies", "twice"), "copies must be 'each'"),
+        ((".", "--families", "2"), "--families: min_similarity must be from 0 to 1"),
+        ((".", "--families", "0.8", "--min-similarity", "0.5"), "leave out --min-similarity"),
         ((".", "--batch-size", "much"), "cannot parse the size 'much'"),
         (("kafka://host:1/topic", "--batch-size", "64 MB"), "--batch-size must be a number of messages"),
     ],

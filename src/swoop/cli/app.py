@@ -154,6 +154,8 @@ def stream(
     k: o.K = "10",
     similarity: o.SimilarityOption = "jaccard",
     min_similarity: o.MinSimilarity = None,
+    copies: o.CopiesOption = "once",
+    families: o.FamiliesOption = None,
     lateness: Annotated[
         str | None,
         typer.Option(
@@ -262,8 +264,9 @@ def stream(
     master: o.Master = None,
     memory: o.Memory = "2g",
 ) -> int:
-    """Follow the most similar pairs of a live stream.
+    """Follow the most similar pairs of a live stream, or its families of near copies.
 
+    Equal sets count as one, unless --copies each is given.
     Ctrl-C stops it; with --checkpoint, the next run resumes.
 
     [bold]Examples[/bold]
@@ -271,6 +274,7 @@ def stream(
         swoop stream incoming/ --window 1h
         swoop stream incoming/ --window 10min --checkpoint state --changes out
         swoop stream kafka://localhost:9092/posts --window 1h --serve 8000
+        swoop stream incoming/ --families 0.8 --window 1h --serve 8000
         swoop stream incoming/ --once --json
         tail -f posts.jsonl | swoop stream - --window 10min
         swoop stream hdfs:///incoming --master spark://master:7077 --cells 6 --checkpoint hdfs:///state
@@ -308,8 +312,10 @@ def stream(
         memory=memory,
     )
     reading = o.reading_options(id, time, text, tokens, side, None, tokenizer, time_unit, time_format, min_tokens)
-    join = JoinOptions(o.pairs_wanted(k), o.number_or_text(window), similarity, min_similarity)
-    return command.stream(stream_options, reading, join, as_json)
+    join = JoinOptions(o.pairs_wanted(k), o.number_or_text(window), similarity, min_similarity, copies)
+    if families is not None:
+        o.check_families(families, join)
+    return command.stream(stream_options, reading, join, as_json, families)
 
 
 @app.command(cls=Command)

@@ -1,4 +1,4 @@
-"""``swoop demo``: Spark reads posts as they are written, the top-k is shown as it changes, and a report is left behind."""
+"""``swoop demo``: Spark reads posts as they are written, the top-k and families are shown as they change; a report is left."""
 
 from __future__ import annotations
 
@@ -8,26 +8,32 @@ import tempfile
 import threading
 import time
 from contextlib import ExitStack
+from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
+from rich.console import Console, Group
 from rich.live import Live
 
-from swoop.cli.console import info, printable, results, shown_similarity
+from swoop.cli.console import info, results, shown_similarity
+from swoop.cli.family_render import FamilyTable
+from swoop.cli.family_views import shown_family
 from swoop.cli.progress import Steps
 from swoop.cli.session import spark_session
 from swoop.cli.stream import STOPPING, begin_to_stop, interruptible, quiet_log, served
-from swoop.cli.views import picture, sides
+from swoop.cli.views import picture, short, sides
 from swoop.demo.feed import Feed, write_posts
+from swoop.demo.waves import Waves
 
 if TYPE_CHECKING:
     from pyspark.sql import SparkSession
 
-    from swoop.results import Changes
-    from swoop.spark import StreamHandle
+    from swoop.spark import FamilyHandle, StreamHandle
 
 K = 8
 WINDOW = "30 seconds"
+LINKED = 0.8  # the similarity from which on posts are of one family
+FAMILIES, FAMILY_LINES = 2, 9  # families above the top-k, and lines for them
 INTERVAL = 0.5  # seconds between two files of posts
 REPORTED = 500  # batches whose changes are in the report
 
@@ -46,9 +52,11 @@ def demo(seconds: float | None, port: int | None, report: Path) -> int:
 def _demo(seconds: float | None, port: int | None, report: Path, folder: Path, closing: ExitStack) -> int:
     from swoop.demo.report import load_chart_packages, write_report
     from swoop.join.warmup import warmup
-    from swoop.results import Changes
+    from swoop.results import Changes, FamilyChanges
 
-    info(f"Swoop keeps the {K} most similar pairs of posts in the last {WINDOW} of a stream, exactly.")
+    info(
+        f"Swoop keeps the {K} most similar pairs of posts in the last {WINDOW} of a stream, and waves of near copies, exactly."
+    )
     steps = closing.enter_context(Steps())
     steps.step("compiling the engine (only once)")
     warmup(quiet=True)
@@ -57,44 +65,80 @@ def _demo(seconds: float | None, port: int | None, report: Path, folder: Path, c
     spark = closing.enter_context(spark_session(None))
     stopped = closing.enter_context(interruptible())  # after Spark, which installs its own handler for Ctrl-C
     page = closing.enter_context(served(port, "Swoop demo"))
-    batches: list[Changes] = []
-    handle = _start(spark, folder, [_collect(batches), *([page.board.take_changes] if page else [])])
+    feeds = Feeds([page.board.take_changes] if page else [])
+    shown = Shown(*_start(spark, folder, feeds), Waves())
     if page is not None:
-        page.show(handle)
+        page.show(shown.pairs)
+        page.show(shown.families)
     steps.stop()
     feeder = Feeder(folder / "posts")
     started = time.monotonic()
-    _watch(handle, started, seconds, stopped)
+    _watch(shown, started, seconds, stopped)
     elapsed = time.monotonic() - started
     feeder.stop()
-    if handle.failure is not None:
-        raise handle.failure
-    results().print(picture(handle, results(), handle.stats.rows / elapsed, "jaccard"))
-    results().print("\n" + summary(handle.stats, elapsed))
-    pairs = [(pair, *handle.texts(pair)) for pair in handle.topk()]
-    stopping = begin_to_stop(handle, spark)
-    write_report(report, summary(handle.stats, elapsed), pairs, Changes.joined(batches))
-    stopping.join(STOPPING)
+    for handle in (shown.pairs, shown.families):
+        if handle.failure is not None:
+            raise handle.failure
+    results().print(shown.picture(results(), shown.pairs.stats.rows / elapsed))
+    told = summary(shown.pairs.stats, shown.waves, elapsed)
+    results().print("\n" + told)
+    pairs = [(pair, *shown.pairs.texts(pair)) for pair in shown.pairs.topk()]
+    stopping = [begin_to_stop(handle, spark) for handle in (shown.pairs, shown.families)]
+    changes, family_changes = Changes.joined(feeds.pairs), FamilyChanges.joined(feeds.families)
+    write_report(report, told, shown.waves.largest(), pairs, changes, family_changes)
+    for thread in stopping:
+        thread.join(STOPPING)
     info(f"report: {report.resolve()}")
     return 0
 
 
-def _collect(batches: list[Changes]) -> Any:
-    def collect(changes: Changes, batch: int) -> None:
-        batches.append(changes)
-        del batches[:-REPORTED]
+class Feeds:
+    """Changes of the last batches, for the report."""
 
-    return collect
+    def __init__(self, others: list[Any]) -> None:
+        self._others = others
+        self.pairs: list[Any] = []
+        self.families: list[Any] = []
+
+    def to(self, batches: list[Any]) -> list[Any]:
+        """Where the changes of a stream go."""
+
+        def collect(changes: Any, batch: int) -> None:
+            batches.append(changes)
+            del batches[:-REPORTED]
+
+        return [collect, *self._others]
 
 
-def _start(spark: SparkSession, folder: Path, changes: list[Any]) -> StreamHandle:
-    from swoop.spark import timestamps, topk_stream, words
+def _start(spark: SparkSession, folder: Path, feeds: Feeds) -> tuple[StreamHandle, FamilyHandle]:
+    from swoop.spark import families_stream, timestamps, topk_stream, words
 
     (folder / "posts").mkdir()
     posts = spark.readStream.schema("id long, time string, author string, text string").json(str(folder / "posts"))
     posts = posts.withColumn("time", timestamps("time"))
-    stream = topk_stream(posts, K, WINDOW, tokens=words("text"), text="text", lateness="2 seconds", algorithm="swoop-minimal")
-    return stream.start(folder / "checkpoint", changes=changes, trigger="500 milliseconds", name="demo")
+    columns: dict[str, Any] = {"tokens": words("text"), "text": "text", "lateness": "2 seconds"}
+    topk = topk_stream(posts, K, WINDOW, copies="once", algorithm="swoop-minimal", **columns)
+    families = families_stream(posts, LINKED, WINDOW, **columns)
+    trigger = "500 milliseconds"
+    return (
+        topk.start(folder / "pairs", changes=feeds.to(feeds.pairs), trigger=trigger, name="demo"),
+        families.start(folder / "families", changes=feeds.to(feeds.families), trigger=trigger, name="demo families"),
+    )
+
+
+@dataclass(frozen=True)
+class Shown:
+    """What is shown: the top-k, families, and what was seen of these."""
+
+    pairs: StreamHandle
+    families: FamilyHandle
+    waves: Waves
+
+    def picture(self, console: Console, rate: float) -> Group:
+        """The largest families above the top-k."""
+        largest = [shown_family(family, self.families) for family in self.families.families(FAMILIES)]
+        lines = FAMILY_LINES if console.is_terminal else None
+        return Group(FamilyTable(largest, lines), "", picture(self.pairs, console, rate, "jaccard", FAMILY_LINES + 1))
 
 
 class Feeder:
@@ -119,31 +163,37 @@ class Feeder:
         self._thread.join()
 
 
-def _watch(handle: StreamHandle, started: float, seconds: float | None, stopped: list[int]) -> None:
-    """Show the top-k until the time is up, the stream ends, or Ctrl-C."""
-    console = results()
+def _watch(shown: Shown, started: float, seconds: float | None, stopped: list[int]) -> None:
+    """Show families and the top-k until the time is up, a stream ends, or Ctrl-C."""
+    console, pairs, families = results(), shown.pairs, shown.families
 
     def keep_going(pause: float) -> bool:
         time.sleep(pause)
-        return handle.is_active and not stopped and (seconds is None or time.monotonic() < started + seconds)
+        shown.waves.look(families)
+        is_active = pairs.is_active and families.is_active
+        return is_active and not stopped and (seconds is None or time.monotonic() < started + seconds)
 
     if console.is_terminal:
         with Live(console=console, auto_refresh=False, transient=True) as live:
             while keep_going(0.25):
-                live.update(picture(handle, console, _rate(handle, started), "jaccard"), refresh=True)
+                live.update(shown.picture(console, _rate(pairs, started)), refresh=True)
         return
     next_line = started
     while keep_going(0.25):
-        if time.monotonic() >= next_line and len(handle.topk()):
+        if time.monotonic() >= next_line and len(pairs.topk()):
             next_line = time.monotonic() + 5
-            stats = handle.stats
+            stats = pairs.stats
             console.print(
-                f"{time.monotonic() - started:3.0f} s  {stats.rows:,} posts ({_rate(handle, started):,.0f}/s), "
+                f"{time.monotonic() - started:3.0f} s  {stats.rows:,} posts ({_rate(pairs, started):,.0f}/s), "
                 f"{stats.window_size:,} in the window, {stats.late:,} late, {stats.rejected:,} rejected",
                 soft_wrap=True,
             )
-            for pair in handle.topk()[:2]:
-                newer, older = (printable(side.text)[:60] for side in sides(pair, handle))
+            for family in families.families(1):
+                found = shown_family(family, families)
+                text = short(found.contents[0][0].text) if found.contents else ""
+                console.print(f"       {family.size:,} posts, {found.what}, {found.when}: {text}", soft_wrap=True)
+            for pair in pairs.topk()[:2]:
+                newer, older = (short(side.text) for side in sides(pair, pairs))
                 console.print(f"       {shown_similarity(pair.similarity, 'jaccard')}  {newer} ~ {older}", soft_wrap=True)
 
 
@@ -151,11 +201,13 @@ def _rate(handle: StreamHandle, started: float) -> float:
     return handle.stats.rows / max(time.monotonic() - started, 1e-9)
 
 
-def summary(stats: Any, seconds: float) -> str:
+def summary(stats: Any, waves: Waves, seconds: float) -> str:
     """What happened, in a paragraph."""
+    largest = next(iter(waves.largest(1)), None)
+    wave = "" if largest is None else f"The largest wave of near copies had {largest.family.size:,} posts in the window. "
     return (
         f"In {seconds:.0f} seconds {stats.rows:,} posts arrived, {stats.rows / max(seconds, 1e-9):,.0f} per second. "
-        f"{stats.late:,} were too late and {stats.rejected:,} were unusable; they were counted and written to a folder. "
+        f"{stats.late:,} were too late and {stats.rejected:,} were unusable; they were counted and written to a folder. {wave}"
         f"The top {K} changed {stats.changes:,} times. The last window held {stats.window_size:,} posts; the last batch, of "
         f"{stats.batch_rows:,} posts, took {stats.batch_seconds:.2f} seconds from arrival to results."
     )

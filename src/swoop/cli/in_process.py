@@ -5,6 +5,7 @@ from __future__ import annotations
 import os
 import time
 from collections.abc import Iterable
+from dataclasses import replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -107,6 +108,8 @@ def find_history(files: Files, options: ReadingOptions, join: JoinOptions, run: 
         write_rejected(sets.rejected_rows, run.rejected)
     shown = stays if run.equal else stays.filter(pc.less(stays.column("similarity"), EQUAL[join.similarity]))
     pairs = best(shown, sets.table, reading, run.show) if run.show else []
+    if pairs and join.copies == "once" and reading.stream is None:
+        pairs = with_copies(pairs, sets.table, reading, join)
     return History(pairs, sets.rows, stays.num_rows, sets.rejected, time.monotonic() - began)
 
 
@@ -147,6 +150,21 @@ def best(stays: pa.Table, sets: pa.Table, reading: Reading, most: int) -> list[S
     wanted = pa.array({row[side] for row in pairs for side in ("newer", "older")}, ids.type)
     records = records_of(sets.filter(pc.is_in(ids, wanted)), reading)
     return [shown_pair(records, {**row, "open": row["left"] < row["stays"]}) for row in pairs]
+
+
+def with_copies(pairs: list[ShownPair], sets: pa.Table, reading: Reading, join: JoinOptions) -> list[ShownPair]:
+    """Pairs with how many copies their records have had. A record is a family of equal sets, called after its first set."""
+    import swoop
+
+    families = swoop.families_history(sets, 1.0, join.window, tokens=reading.tokens).to_arrow()
+    ids = pa.array({side.id for pair in pairs for side in (pair.newer, pair.older)}, families.schema.field("id").type)
+    found = {row["id"]: row for row in families.filter(pc.is_in(families.column("id"), ids)).to_pylist()}
+
+    def counted(side: Side) -> Side:
+        family = found.get(side.id)
+        return side if family is None else replace(side, copies=family["total"], last_seen=family["last_seen"])
+
+    return [replace(pair, newer=counted(pair.newer), older=counted(pair.older)) for pair in pairs]
 
 
 def find_records(files: Files, options: ReadingOptions, names: set[str]) -> dict[str, list[Side]]:

@@ -24,13 +24,22 @@ NEWER, OLDER = f"bold {TEAL}", f"bold {ORANGE}"
 
 @dataclass(frozen=True)
 class Side:
-    """One record of a pair. ``words`` False: show its tokens rather than its text."""
+    """One record of a pair. ``words`` False: show its tokens rather than its text. ``copies``: how many equal sets it is."""
 
     id: Any
     time: Any
     text: str
     tokens: frozenset[Any] = frozenset()
     words: bool = True
+    copies: int = 1
+    last_seen: Any = None
+
+    @property
+    def name(self) -> str:
+        """What it is called, when it came, and how many copies there are."""
+        if self.copies == 1:
+            return f"{shown_name(self.id)}  {shown_time(self.time)}"
+        return f"{shown_name(self.id)}  {self.copies:,} copies from {shown_span(self.time, self.last_seen)}"
 
 
 @dataclass(frozen=True)
@@ -172,7 +181,7 @@ def side_by_side(newer: Side, older: Side, console: Console) -> Group:
     table = Table.grid(padding=(0, 2, 0, 0), expand=True)
     for _ in range(2):
         table.add_column(ratio=1, overflow="fold")
-    table.add_row(*(Text(f"{shown_name(side.id)}  {shown_time(side.time)}", "dim") for side in (newer, older)))
+    table.add_row(*(Text(side.name, "dim") for side in (newer, older)))
     texts = both_sides(newer, older, has_colour(console))
     if same(newer, older):
         return Group(table, texts[0])

@@ -43,7 +43,9 @@ def find(files: Files, reading: ReadingOptions, join: JoinOptions, options: RunO
 
 def _in_json(history: History, join: JoinOptions) -> dict[str, Any]:
     def side(of: Side) -> dict[str, Any]:
-        return {"id": of.id, "time": of.time, **({"text": of.text} if of.words else {"tokens": sorted(of.tokens, key=str)})}
+        copies = {} if of.copies == 1 else {"copies": of.copies, "last_seen": of.last_seen}
+        content = {"text": of.text} if of.words else {"tokens": sorted(of.tokens, key=str)}
+        return {"id": of.id, "time": of.time, **content, **copies}
 
     return {
         "k": join.k,

@@ -1,4 +1,4 @@
-"""``swoop stream``: the top-k of a live stream."""
+"""``swoop stream``: the top-k of a live stream, or its families."""
 
 from __future__ import annotations
 
@@ -9,11 +9,12 @@ import threading
 import time
 import warnings
 from collections.abc import Callable, Iterator
-from contextlib import ExitStack, contextmanager
+from contextlib import ExitStack, contextmanager, suppress
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
 from swoop.cli.console import ORANGE, RED, info
+from swoop.cli.family_views import find_family_view
 from swoop.cli.guard import FAILURE, INTERRUPTED, WrongUsage
 from swoop.cli.history import JoinOptions
 from swoop.cli.progress import Steps, tasks_of
@@ -22,15 +23,17 @@ from swoop.cli.sources import FolderSource, TopicSource, is_topic, settings_for
 from swoop.cli.standard_input import STANDARD_INPUT, Pipe
 from swoop.cli.views import View, find_view
 from swoop.cli.where import HINTS, tell
-from swoop.reading.sets import ReadingOptions, decide
+from swoop.reading.sets import Reading, ReadingOptions, decide
 from swoop.reasons import Reasons
 from swoop.times import MICROSECOND, WindowSpec, find_lateness, find_window
 
 if TYPE_CHECKING:
-    from pyspark.sql import SparkSession
+    from pyspark.sql import DataFrame, SparkSession
 
     from swoop.dashboard import Page
-    from swoop.spark import StreamHandle
+    from swoop.spark import FamilyHandle, FamilyStream, StreamHandle, TopKStream
+
+    Handle = StreamHandle | FamilyHandle
 
 MAX_AHEAD, OFF = "7 days", "off"
 STOPPING = 1.2  # seconds to wait for a batch after Ctrl-C; the next run finishes it
@@ -126,8 +129,14 @@ def quiet_log() -> Iterator[None]:
 
 
 @quiet_log()
-def stream(options: StreamOptions, reading_options: ReadingOptions, join: JoinOptions, as_json: bool = False) -> int:
-    """Run until the stream ends or Ctrl-C. Returns the exit code."""
+def stream(
+    options: StreamOptions,
+    reading_options: ReadingOptions,
+    join: JoinOptions,
+    as_json: bool = False,
+    families: float | None = None,
+) -> int:
+    """Show the top-k, or families, until the stream ends or Ctrl-C. Returns the exit code."""
     join.check()
     options.check()
     window = find_window(join.window)
@@ -143,7 +152,6 @@ def stream(options: StreamOptions, reading_options: ReadingOptions, join: JoinOp
         steps = closing.enter_context(Steps())
         steps.step("starting Spark")
         spark = closing.enter_context(spark_session(options.master, options.memory, **settings))
-        from swoop.spark import topk_stream
         from swoop.spark.reading import prepare
 
         steps.step("reading the input", tasks_of(spark))
@@ -151,25 +159,13 @@ def stream(options: StreamOptions, reading_options: ReadingOptions, join: JoinOp
         reading = decide(reading_options, sample, window)
         tell(files, reading)
         steps.step("starting the stream")
-        prepared = topk_stream(
-            prepare(rows, reading),
-            join.k,
-            join.window,
-            join.similarity,
-            tokens=reading.tokens,
-            text="text",
-            stream=reading.stream,
-            min_similarity=join.min_similarity,
-            lateness=lateness,
-            max_ahead=max_ahead,
-            cells=options.cells,
-            reason="reason",
-        )
+        timing = {"lateness": lateness, "max_ahead": max_ahead, "cells": options.cells}
+        prepared = _prepared(prepare(rows, reading), reading, join, families, timing)
         checkpoint = options.checkpoint
         if pipe is not None and checkpoint is None:
             checkpoint = closing.enter_context(tempfile.TemporaryDirectory(prefix="swoop-checkpoint-"))
 
-        def start(once: bool) -> StreamHandle:
+        def start(once: bool) -> Handle:
             handle = prepared.start(
                 checkpoint,
                 changes=[
@@ -192,7 +188,32 @@ def stream(options: StreamOptions, reading_options: ReadingOptions, join: JoinOp
             pipe.ended.wait()
         handle = start(options.once)
         steps.stop()
-        return _watch(handle, find_view(as_json, join.similarity), spark, pipe, start)
+        view = find_view(as_json, join.similarity) if families is None else find_family_view(as_json)
+        return _watch(handle, view, spark, pipe, start)
+
+
+def _prepared(
+    rows: DataFrame, reading: Reading, join: JoinOptions, families: float | None, timing: dict[str, Any]
+) -> TopKStream | FamilyStream:
+    """The stream, to be started."""
+    from swoop.spark import families_stream, topk_stream
+
+    columns: dict[str, Any] = {"tokens": reading.tokens, "text": "text", "reason": "reason"}
+    if families is not None:
+        if reading.stream is not None:
+            raise WrongUsage("families are of one stream; leave out --stream")
+        return families_stream(rows, families, join.window, join.similarity, **columns, **timing)
+    return topk_stream(
+        rows,
+        join.k,
+        join.window,
+        join.similarity,
+        stream=reading.stream,
+        min_similarity=join.min_similarity,
+        copies=join.copies,
+        **columns,
+        **timing,
+    )
 
 
 def _open_pipe(options: StreamOptions, closing: ExitStack) -> Pipe | None:
@@ -203,9 +224,7 @@ def _open_pipe(options: StreamOptions, closing: ExitStack) -> Pipe | None:
     return pipe
 
 
-def _watch(
-    handle: StreamHandle, view: View, spark: SparkSession, pipe: Pipe | None, start: Callable[[bool], StreamHandle]
-) -> int:
+def _watch(handle: Handle, view: View, spark: SparkSession, pipe: Pipe | None, start: Callable[[bool], Handle]) -> int:
     """Show changes until the stream ends or is stopped."""
     before, began, warned, reasons = handle.stats.rows, time.monotonic(), False, Reasons()
 
@@ -238,17 +257,17 @@ def _watch(
     if not warned:
         _warn_if_nothing_is_usable(handle)
     reasons.merge(handle.reasons)
-    code = _summarise(handle, reasons, before, time.monotonic() - began)
+    code = _summarise(handle, reasons, before, time.monotonic() - began, view.what)
     return stopped[0] if stopped else code
 
 
-def _summarise(handle: StreamHandle, reasons: Reasons, before: int, seconds: float) -> int:
+def _summarise(handle: Handle, reasons: Reasons, before: int, seconds: float, what: str) -> int:
     """Print the last lines. Returns the exit code: it is a failure if no row could be used."""
     stats = handle.stats
     rows = stats.rows - before
     info(
         f"{rows:,} rows in {seconds:.1f} s ({rows / max(seconds, 1e-9):,.0f} rows/s), {stats.late:,} late, "
-        f"{stats.rejected:,} rejected, {stats.changes:,} changes to the top-k"
+        f"{stats.rejected:,} rejected, {stats.changes:,} changes {what}"
     )
     for line in reasons.lines(HINTS):
         info(f"  rejected {line}", style=ORANGE)
@@ -258,7 +277,7 @@ def _summarise(handle: StreamHandle, reasons: Reasons, before: int, seconds: flo
     return 0
 
 
-def _warn_if_nothing_is_usable(handle: StreamHandle) -> bool:
+def _warn_if_nothing_is_usable(handle: Handle) -> bool:
     """Say at once and loudly that all rows so far are rejected."""
     stats = handle.stats
     if not stats.rows or stats.rejected < stats.rows or not handle.reasons.rows:
@@ -269,16 +288,21 @@ def _warn_if_nothing_is_usable(handle: StreamHandle) -> bool:
     return True
 
 
-def begin_to_stop(handle: StreamHandle, spark: SparkSession) -> threading.Thread:
+def begin_to_stop(handle: Handle, spark: SparkSession) -> threading.Thread:
     """Stop a stream in a thread, so that nobody has to wait for it."""
     spark.sparkContext.setLogLevel("OFF")  # Spark would log everything that is interrupted
-    stopping = threading.Thread(target=handle.stop, name="swoop stop", daemon=True)
+
+    def stop() -> None:
+        with suppress(Exception):  # whoever did not want to wait has stopped Spark meanwhile
+            handle.stop()
+
+    stopping = threading.Thread(target=stop, name="swoop stop", daemon=True)
     stopping.start()
     return stopping
 
 
 @contextmanager
-def stop_on_failure(handle: Callable[[], StreamHandle], spark: SparkSession) -> Iterator[None]:
+def stop_on_failure(handle: Callable[[], Handle], spark: SparkSession) -> Iterator[None]:
     """Whatever happens, such as a closed output pipe, stop the stream before Spark."""
     try:
         yield
@@ -287,7 +311,7 @@ def stop_on_failure(handle: Callable[[], StreamHandle], spark: SparkSession) -> 
         raise
 
 
-def _show_changes(handle: StreamHandle, view: View) -> None:
+def _show_changes(handle: Handle, view: View) -> None:
     view.changed(handle.changes(), handle)
 
 

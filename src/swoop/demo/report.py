@@ -4,13 +4,15 @@ from __future__ import annotations
 
 import html
 import json
-import re
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 from pathlib import Path
+from typing import Any
 
-from swoop.results import Changes, Pair
+from swoop.demo.waves import Wave
+from swoop.marking import Part, how_same, marked, marked_together, words_of
+from swoop.results import Changes, FamilyChanges, Pair
 
-_WORD = re.compile(r"\w+")
+TEXTS, LONGEST = 4, 500  # different texts of a wave, and characters of each
 
 _STYLE = """
 :root { color-scheme: light dark; --ink: light-dark(#1d2433, #e6e9f0); --soft: light-dark(#667085, #98a2b3);
@@ -24,31 +26,64 @@ td, th { border-top: 1px solid var(--line); padding: .6rem; text-align: left;
 th { color: var(--soft); font-weight: 500; }
 th:first-child, td:first-child { width: 5rem; font-variant-numeric: tabular-nums; }
 mark { background: var(--mark); color: inherit; border-radius: .2em; padding: 0 .1em; }
+h2 { margin-top: 2.5rem; font-weight: 600; } h3 { font-weight: 600; margin: 1.5rem 0 .25rem; }
+ul { list-style: none; margin: .5rem 0; padding: 0; } li { margin: .25rem 0; } li span { color: var(--soft); }
 figure { margin: 2rem 0; padding: 1rem; background: #fff; border-radius: .75rem; overflow-x: auto; }
 """
 
 
-def write_report(path: Path, summary: str, pairs: Sequence[tuple[Pair, str | None, str | None]], changes: Changes) -> None:
-    """Write the report: the summary, the final top-k with texts, and which pairs were in the top-k when."""
-    rows = "".join(
-        f"<tr><td>{pair.similarity:.2f}</td><td>{_marked(newer, older)}</td><td>{_marked(older, newer)}</td></tr>"
-        for pair, newer, older in pairs
-    )
+def write_report(
+    path: Path,
+    summary: str,
+    waves: Sequence[Wave],
+    pairs: Sequence[tuple[Pair, str | None, str | None]],
+    changes: Changes,
+    family_changes: FamilyChanges,
+) -> None:
+    """Write the report: the summary, the largest waves, the final top-k with texts, and what was there when."""
+    rows = "".join(_row(pair, newer or "", older or "") for pair, newer, older in pairs)
+    waved = f"<h2>Waves of near copies</h2>{''.join(map(_wave, waves))}" if waves else ""
     path.write_text(
         "<!doctype html><html lang=en><meta charset=utf-8><title>Swoop: the most similar posts</title>"
         "<meta name=viewport content='width=device-width'>"
         f"<style>{_STYLE}</style><h1>The most similar posts</h1><p>{html.escape(summary)}</p>"
-        f"<table><tr><th>similarity</th><th>newer</th><th>older</th></tr>{rows}</table>{_timeline(changes)}</html>",
+        f"{waved}{_chart(family_changes, 'Families over time')}<h2>The most similar pairs</h2><table>"
+        f"<tr><th>similarity</th><th>newer</th><th>older</th></tr>{rows}</table>"
+        f"{_chart(changes, 'Pairs in the top-k over time')}</html>",
         encoding="utf-8",
     )
 
 
-def _marked(text: str | None, other: str | None) -> str:
-    """A text with the words marked that the other one also has."""
-    shared = {word.lower() for word in _WORD.findall(other or "")}
-    parts = re.split(r"(\w+)", text or "")
-    marked = (f"<mark>{html.escape(p)}</mark>" if p.lower() in shared else html.escape(p) for p in parts)
-    return f"<bdi>{''.join(marked)}</bdi>"
+def _row(pair: Pair, newer: str, older: str) -> str:
+    """A pair with its texts; a text that both have is there once."""
+    words = [words_of(older or newer), words_of(newer or older)]  # of one that is gone, nothing is known
+    cells = [_marked(marked(text, of, LONGEST)) for text, of in zip((newer, older), words, strict=True)]
+    if same := how_same(newer, older):
+        cells[1] = html.escape(same)
+    for place, copies in enumerate((pair.newer_copies, pair.older_copies)):
+        if copies is not None and copies > 1:
+            cells[place] += f" <small>{copies} copies</small>"
+    return f"<tr><td>{pair.similarity:.2f}</td><td>{cells[0]}</td><td>{cells[1]}</td></tr>"
+
+
+def _wave(wave: Wave) -> str:
+    """A wave as it was when it was largest."""
+    kinds = len(wave.contents)
+    what = "the same text" if kinds == 1 else f"{kinds} different texts"
+    texts = [content.text or "" for content in wave.contents[:TEXTS]]
+    items = "".join(
+        f"<li><span>{content.count} ×</span> {_marked(parts)}</li>"
+        for content, parts in zip(wave.contents, marked_together(texts, LONGEST), strict=False)
+    )
+    more = f"<li><span>and {kinds - TEXTS} more</span></li>" if kinds > TEXTS else ""
+    when = f"from {wave.family.first_seen:%H:%M:%S} to {wave.family.last_seen:%H:%M:%S}"
+    return f"<h3>{wave.family.size} posts, {what}, {when}</h3><ul>{items}{more}</ul>"
+
+
+def _marked(parts: Iterable[Part]) -> str:
+    """A text with the words marked that another one does not have."""
+    shown = (f"<mark>{html.escape(part.text)}</mark>" if part.differs else html.escape(part.text) for part in parts)
+    return f"<bdi>{''.join(shown)}</bdi>"
 
 
 def load_chart_packages() -> None:
@@ -62,12 +97,13 @@ def load_chart_packages() -> None:
         pass
 
 
-def _timeline(changes: Changes) -> str:
-    """The stays in the top-k as a chart, if the packages for it are installed."""
+def _chart(changes: Changes | FamilyChanges, title: str) -> str:
+    """What was there when as a chart, if the packages for it are installed."""
     try:
         import vl_convert
 
-        chart_svg = vl_convert.vegalite_to_svg(json.loads(changes.chart().to_json()))
+        chart: Any = changes.chart(20)
+        chart_svg = vl_convert.vegalite_to_svg(json.loads(chart.to_json()))
     except ImportError:
         return ""
-    return f"<h2>Pairs in the top-k over time</h2><figure>{chart_svg}</figure>"
+    return f"<h2>{title}</h2><figure>{chart_svg}</figure>"
