@@ -399,6 +399,7 @@ def test_families(tmp_path: Path, swoop: Swoop) -> None:
     assert "33 rows, 2 families from jaccard 0.6 on of a window of 20s" in done.stderr
     assert out.read_text().splitlines()[0] == '"id","total","first_seen","last_seen","representative"'
     told = json.loads(swoop("run", path, "--families", 0.6, "-w", "20s", "--json").stdout)
+    assert told["rejected"] == []
     assert [(family["id"], family["total"]) for family in told["largest"]] == [("p0", 30), ("q0", 2)]
     assert told["largest"][0]["contents"][0] == {"count": 10, "text": "Win a phone now "}
 
@@ -426,6 +427,10 @@ def test_both_ways_find_the_same_families(tmp_path: Path, spark: SparkSession) -
     [
         (("--families", "1.5"), "--families: min_similarity must be from 0 to 1 for jaccard, not 1.5"),
         (("--families", "0.5", "--min-similarity", "0.5"), "leave out --min-similarity"),
+        (("--families", "0.5", "-k", "all"), "finds groups from this similarity on, not pairs; leave out -k"),
+        (("--families", "0.5", "--no-equal"), "leave out --no-equal"),
+        (("--families", "0.5", "--copies", "each"), "leave out --copies"),
+        (("--window", "0"), "--window must be longer than 0, not 0"),
         (("--families", "0.5", "--stream", "id"), "families are of one stream; leave out --stream"),
         (("--copies", "twice"), "copies must be 'each'"),
     ],

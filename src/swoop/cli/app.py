@@ -50,6 +50,7 @@ def swoop(
 @app.command(cls=Command)
 @guarded
 def run(
+    context: typer.Context,
     inputs: o.Inputs,
     id: o.Id = None,
     time: o.Time = None,
@@ -112,9 +113,9 @@ def run(
     reading = o.reading_options(id, time, text, tokens, stream, group_by, tokenizer, time_unit, time_format, min_tokens)
     join = JoinOptions(o.pairs_wanted(k), o.number_or_text(window), similarity, min_similarity, copies)
     options = RunOptions(out, rejected, show, equal, as_json, spark, master, memory)
-    options.check(join)
     if families is not None:
-        o.check_families(families, join)
+        o.check_families(context, families, join)
+    options.check(join)
     with with_standard_input(inputs, format) as (paths, kind):
         files = find_files(paths, kind, encoding=encoding, separator=separator)
         return command.run(files, reading, join, options, families)
@@ -123,6 +124,7 @@ def run(
 @app.command(cls=Command)
 @guarded
 def stream(
+    context: typer.Context,
     source: Annotated[
         str,
         typer.Argument(
@@ -314,7 +316,7 @@ def stream(
     reading = o.reading_options(id, time, text, tokens, side, None, tokenizer, time_unit, time_format, min_tokens)
     join = JoinOptions(o.pairs_wanted(k), o.number_or_text(window), similarity, min_similarity, copies)
     if families is not None:
-        o.check_families(families, join)
+        o.check_families(context, families, join)
     return command.stream(stream_options, reading, join, as_json, families)
 
 

@@ -50,6 +50,15 @@ def printable(text: str) -> str:
     return CONTROL.sub(" ", text)
 
 
+def counted(count: int, one: str, many: str) -> str:
+    """So many of something.
+
+    >>> counted(1, "row", "rows"), counted(1200, "row", "rows")
+    ('1 row', '1,200 rows')
+    """
+    return f"{count:,} {one if count == 1 else many}"
+
+
 def name_of(value: Any) -> str:
     """An id or a token as text: bytes in hexadecimal digits."""
     return value.hex() if isinstance(value, bytes | bytearray) else str(value)

@@ -44,6 +44,8 @@ class JoinOptions:
             raise WrongUsage("-k all needs --min-similarity: how similar pairs have to be")
         if self.k is not None and self.k < 1:
             raise WrongUsage(f"-k must be at least 1, not {self.k}")
+        if isinstance(self.window, int) and self.window < 1:
+            raise WrongUsage(f"--window must be longer than 0, not {self.window}")
         JoinSpec(self.k, self.window, self.similarity, min_similarity=self.min_similarity, copies=self.copies)
 
 
@@ -93,6 +95,10 @@ class History:
     stays: int
     rejected: Reasons
     seconds: float
+
+    def rejected_in_json(self) -> list[dict[str, Any]]:
+        """Why rows cannot be used, with an example and how many there are."""
+        return [{"reason": self.rejected.examples[kind], "rows": count} for kind, count in self.rejected.counts.items()]
 
 
 @dataclass(frozen=True)

@@ -145,7 +145,11 @@ def pairs_wanted(value: str) -> int | None:
         raise WrongUsage(f"-k must be a number of pairs, or all, not {value!r}") from None
 
 
-def check_families(least: float, join: JoinOptions) -> None:
+PAIRS_ONLY = {"k": "-k", "min_similarity": "--min-similarity", "copies": "--copies", "equal": "--no-equal"}
+"""Options that are about pairs."""
+
+
+def check_families(context: typer.Context, least: float, join: JoinOptions) -> None:
     """Refuse what families do not have before anything is read."""
     from swoop.similarity import check_min_similarity, find_similarity
 
@@ -153,8 +157,10 @@ def check_families(least: float, join: JoinOptions) -> None:
         check_min_similarity(find_similarity(join.similarity), least)
     except SwoopError as error:
         raise WrongUsage(f"--families: {error}") from None
-    if join.min_similarity is not None:
-        raise WrongUsage("--families says from which similarity on records are linked; leave out --min-similarity")
+    for name, option in PAIRS_ONLY.items():
+        source = context.get_parameter_source(name)
+        if source is not None and source.name == "COMMANDLINE":
+            raise WrongUsage(f"--families {least:g} finds groups from this similarity on, not pairs; leave out {option}")
 
 
 def number_or_text(value: str) -> int | str:

@@ -4,14 +4,16 @@ from __future__ import annotations
 
 from typing import Any
 
-from swoop.cli.console import ORANGE, RED, info, print_json, results
+from swoop.cli.console import ORANGE, RED, counted, info, print_json, results
 from swoop.cli.guard import FAILURE
 from swoop.cli.history import EQUAL, History, JoinOptions, RunOptions
 from swoop.cli.progress import Steps
 from swoop.cli.render import Pairs, Side
 from swoop.cli.where import HINTS, why_spark
+from swoop.errors import CapacityExceeded
 from swoop.reading.files import Files
 from swoop.reading.sets import ReadingOptions
+from swoop.spec import MAX_PAIRS
 
 
 def run(files: Files, reading: ReadingOptions, join: JoinOptions, options: RunOptions, families: float | None = None) -> int:
@@ -38,7 +40,15 @@ def find(files: Files, reading: ReadingOptions, join: JoinOptions, options: RunO
             return on_spark.find_history(files, reading, join, options, steps)
         from swoop.cli import in_process
 
-        return in_process.find_history(files, reading, join, options, steps)
+        try:
+            return in_process.find_history(files, reading, join, options, steps)
+        except CapacityExceeded as error:
+            if join.k is not None:
+                raise
+            raise CapacityExceeded(
+                f"at some time there are more than {MAX_PAIRS:,} pairs from {join.similarity} {join.min_similarity:g} on; use "
+                "a higher --min-similarity, a shorter --window, -k N for the N most similar ones, or --families for groups"
+            ) from error
 
 
 def _in_json(history: History, join: JoinOptions) -> dict[str, Any]:
@@ -52,9 +62,7 @@ def _in_json(history: History, join: JoinOptions) -> dict[str, Any]:
         "window": join.window,
         "similarity": join.similarity,
         "rows": history.rows,
-        "rejected": [
-            {"reason": history.rejected.examples[kind], "rows": count} for kind, count in history.rejected.counts.items()
-        ],
+        "rejected": history.rejected_in_json(),
         "stays": history.stays,
         "seconds": round(history.seconds, 3),
         "pairs": [
@@ -81,8 +89,12 @@ def _summarise(history: History, join: JoinOptions, options: RunOptions, familie
         for line in history.rejected.lines(HINTS):
             info(f"  {line}", style=ORANGE)
     written = f", written to {options.out}" if options.out else "; --out FILE writes them all"
-    found = f"stays in {join.result}" if families is None else f"families from {join.similarity} {families:g} on"
-    info(f"{history.rows:,} rows, {history.stays:,} {found} of a window of {join.window}{written} ({history.seconds:.1f} s)")
+    found = (
+        f"{counted(history.stays, 'stay', 'stays')} in {join.result}"
+        if families is None
+        else f"{counted(history.stays, 'family', 'families')} from {join.similarity} {families:g} on"
+    )
+    info(f"{counted(history.rows, 'row', 'rows')}, {found} of a window of {join.window}{written} ({history.seconds:.1f} s)")
     if len(history.pairs) > 1 and all(pair.similarity == EQUAL.get(join.similarity) for pair in history.pairs):
         more = ", and a larger -k finds more pairs" if join.k is not None else ""
         info(f"all pairs shown are of equal sets; --no-equal leaves them out{more}")
