@@ -37,8 +37,10 @@ class LiveFamilies(ResumableStream[FoundFamilies, FamilyStreamStats]):
         found = self.result  # the same, whatever the stream does meanwhile
         arrivals = found.arrivals(family)[::-1][: LOOKED_AT * n]
         texts = found.texts(arrivals)
-        again = [text is not None and text in texts[:place] for place, text in enumerate(texts)]
-        places = sorted(range(len(texts)), key=lambda place: (again[place], place))[:n]
+        first = {text: place for place, text in reversed([*enumerate(texts)])}
+        places = sorted(range(len(texts)), key=lambda place: (texts[place] is not None and first[texts[place]] < place, place))[
+            :n
+        ]
         shown = arrivals[places]
         times = [found.clock.result_time(tick) for tick in found.times[shown].tolist()]
         return list(zip(found.named(shown), times, (texts[place] for place in places), strict=True))
