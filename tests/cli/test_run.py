@@ -420,6 +420,7 @@ def test_both_ways_find_the_same_families(tmp_path: Path, spark: SparkSession) -
             found.append((done.exit_code, "rows cannot be used" in done.stderr, done.stdout, out.read_text()))
         assert found[0] == found[1]
         assert path == bad or len(found[0][3].splitlines()) > 5
+    assert spark.sparkContext._jsc.sc().getPersistentRDDs().isEmpty()  # type: ignore[union-attr]
 
 
 @pytest.mark.parametrize(

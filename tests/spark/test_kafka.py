@@ -68,7 +68,7 @@ def test_from_the_command_line(broker: Broker) -> None:
     records = [Record(row["text"].split(), dt.datetime.fromisoformat(row["time"]), row["id"]) for row in rows]
     expected = [
         (change.kind, change.pair.newer, change.pair.older, change.pair.similarity)
-        for change in oracle.changes(records, k=3, window="20 seconds")
+        for change in oracle.changes(records, k=3, window="20 seconds", copies="once")
     ]
     connector = connector_jars()
     produce(broker.servers, "messages", [*map(json.dumps, rows), "{this is no post"])

@@ -92,7 +92,11 @@ def _opened(files: Files, options: ReadingOptions, join: JoinOptions, run: RunOp
         rows, reading = describe(spark, files, options, find_window(join.window))
         lines = prepare(rows, reading)
         sets = lines if reading.columns.group_by is None else group(lines, reading).persist()
-        yield _Input(spark, rows, lines, sets, reading)
+        try:
+            yield _Input(spark, rows, lines, sets, reading)
+        finally:
+            if sets is not lines:
+                sets.unpersist()
         steps.step("stopping Spark")
 
 
