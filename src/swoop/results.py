@@ -200,7 +200,8 @@ class Results(Sequence[Item], Generic[Item]):
         def columns() -> dict[str, Any]:
             import pyarrow as pa
 
-            table = pa.concat_tables([part.to_arrow() for part in parts], promote_options="permissive")
+            filled = [part for part in parts if len(part)] or parts[:1]  # of what is empty, the type of the ids is not known
+            table = pa.concat_tables([part.to_arrow() for part in filled], promote_options="permissive")
             return dict(zip(table.column_names, table.columns, strict=True))
 
         return cls(starts[-1], make, columns)

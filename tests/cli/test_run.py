@@ -404,6 +404,18 @@ def test_families(tmp_path: Path, swoop: Swoop) -> None:
     assert told["largest"][0]["contents"][0] == {"count": 10, "text": "Win a phone now "}
 
 
+def test_what_counts_once_is_told(tmp_path: Path) -> None:
+    """Somebody who looks for double invoices must not think that there are none."""
+    rows = [{"id": n, "time": f"2024-01-0{n}", "text": text} for n, text in enumerate(("a b", "a b", "c d", "a b"), 1)]
+    path = write_lines(tmp_path / "invoices.jsonl", rows)
+    told = "2 rows are copies of others in the window and not counted, one set 3 times; --copies each shows them as pairs"
+    done = run("run", path, "-w", "30 days")
+    assert told in done.stderr
+    assert "no two different records in a window share a token" in done.stderr
+    assert json.loads(run("run", path, "-w", "30 days", "--json").stdout)["copies"] == {"rows": 2, "most": 3}
+    assert "copies of others" not in run("run", path, "-w", "30 days", "--copies", "each").stderr
+
+
 def test_both_ways_find_the_same_families(tmp_path: Path, spark: SparkSession) -> None:
     """In a file as on the screen: texts, line items, rows that cannot be used, and none at all."""
     rows = [*posts(history()), {"id": None, "time": "2024-05-01", "text": "x"}]
@@ -431,7 +443,7 @@ def test_both_ways_find_the_same_families(tmp_path: Path, spark: SparkSession) -
         (("--families", "0.5", "-k", "all"), "finds groups from this similarity on, not pairs; leave out -k"),
         (("--families", "0.5", "--no-equal"), "leave out --no-equal"),
         (("--families", "0.5", "--copies", "each"), "leave out --copies"),
-        (("--window", "0"), "--window must be longer than 0, not 0"),
+        (("--window", "0"), "a window must be longer than 0: give another --window than 0"),
         (("--families", "0.5", "--stream", "id"), "families are of one stream; leave out --stream"),
         (("--copies", "twice"), "copies must be 'each'"),
     ],

@@ -25,6 +25,7 @@ from hypothesis import strategies as st
 
 import swoop
 from swoop import oracle
+from swoop.engine.family_engine import FamilyEngine
 from swoop.engine.forest import flatten, unite
 from swoop.engine.thresholds import Thresholds, use
 from swoop.errors import InvalidArgument, InvalidFile, InvalidTime, InvalidType, NotInWindow
@@ -466,6 +467,17 @@ def test_rows_of_a_window_of_the_last_sets_have_their_own_times() -> None:
     found = swoop.families_history({"id": [1, 2, 3], "time": times, "tokens": [["a"], ["a"], ["b"]]}, 1.0, swoop.last(2))
     assert found.rows().column("time").to_pylist() == times
     assert list(found) == [Family(1, 1, 2, 0, 1, 2)]  # like Families itself
+
+
+def test_more_than_two_billion_sets() -> None:
+    families = swoop.Families(0.5, 10)
+    families._engine = FamilyEngine(families._engine.settings, 2**31 - 3)
+    for time in range(8):
+        families.insert(["win", "a", str(time % 2)], time)
+        families._check()
+    (found,) = families.families()
+    assert (found.id, found.size, found.representative) == (2**31 - 3, 8, 2**31 + 4)
+    assert families.members(found) == list(range(2**31 - 3, 2**31 + 5))
 
 
 def test_a_history_leaves_out_rows_that_cannot_be_used() -> None:

@@ -151,3 +151,15 @@ def test_any_id_has_a_column() -> None:
         waves.insert(tokens, 1, name)
     changes = waves.changes().to_arrow()
     assert changes.schema.field("family").type == changes.schema.field("into").type
+
+
+def test_results_of_several_parts_take_the_types_of_those_that_are_not_empty() -> None:
+    """Of an empty part, nobody knows what ids are."""
+    join = swoop.TopKJoin(1, 10, track_changes=True)
+    nothing = join.changes()
+    for name in ("a", "b"):
+        join.insert(["x"], 1, name)
+    some = join.changes()
+    for parts in ([nothing, some], [some, nothing], [nothing, some, nothing]):
+        assert type(some).joined(parts).to_arrow().equals(some.to_arrow())
+    assert type(some).joined([nothing, nothing]).to_arrow().num_rows == 0

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Any, Protocol
 from rich.console import Console, Group
 from rich.text import Text
 
-from swoop.cli.console import print_json, results, shown_name, shown_second, shown_time
+from swoop.cli.console import counted, print_json, results, shown_name, shown_second, shown_time
 from swoop.cli.family_render import FamilyTable, ShownFamily
 from swoop.cli.render import Side
 from swoop.cli.views import LinesView, TableView, View, metrics, short
@@ -70,7 +70,7 @@ class FamilyLinesView(LinesView):
             if change.into is not None:
                 line += f" into {shown_name(change.into)}"
             elif family is not None and change.kind != "ended":
-                line += f", {family.size:,} records"
+                line += f", {counted(family.size, 'record', 'records')}"
                 text = newest_text(family, handle)
                 line += "" if text is None else f": {short(text)}"
             results().print(line, soft_wrap=True)
@@ -87,7 +87,8 @@ def family_picture(handle: HasFamilies, console: Console, rate: float) -> Group:
     families = handle.families()
     shown = [shown_family(family, handle) for family in families[:SHOWN]]
     many = f"{len(families):,} {'family' if len(families) == 1 else 'families'}"
-    heading = f"{many} at {shown_second(stats.watermark)}, the largest first" if shown else "no families yet"
+    none = "no family in the window now" if stats.changes else "no families yet"
+    heading = f"{many} at {shown_second(stats.watermark)}, the largest first" if shown else none
     more = [Text(f"... and {len(families) - SHOWN:,} more", "dim")] if len(families) > SHOWN else []
     table = FamilyTable(shown, max(console.size.height - 5, 2) if live else None)
     return Group(Text(heading, "dim"), *([] if live else [""]), table, *more, metrics(stats, rate))

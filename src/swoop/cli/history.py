@@ -45,7 +45,7 @@ class JoinOptions:
         if self.k is not None and self.k < 1:
             raise WrongUsage(f"-k must be at least 1, not {self.k}")
         if isinstance(self.window, int) and self.window < 1:
-            raise WrongUsage(f"--window must be longer than 0, not {self.window}")
+            raise WrongUsage(f"a window must be longer than 0: give another --window than {self.window}")
         JoinSpec(self.k, self.window, self.similarity, min_similarity=self.min_similarity, copies=self.copies)
 
 
@@ -87,14 +87,23 @@ def _same(one: str, other: str) -> bool:
 
 
 @dataclass(frozen=True)
+class CopyCount:
+    """Where copies count once: how many rows are copies of others, and how often the most frequent set is there."""
+
+    rows: int
+    most: int
+
+
+@dataclass(frozen=True)
 class History:
-    """The results, apart from the output file."""
+    """The results, apart from the output file. ``copies`` is None where they were not counted."""
 
     pairs: list[ShownPair]
     rows: int
     stays: int
     rejected: Reasons
     seconds: float
+    copies: CopyCount | None = None
 
     def rejected_in_json(self) -> list[dict[str, Any]]:
         """Why rows cannot be used, with an example and how many there are."""

@@ -16,6 +16,7 @@ from swoop.cli.console import name_of
 from swoop.cli.history import (
     EQUAL,
     LARGEST_FIRST,
+    CopyCount,
     FoundFamilies,
     History,
     JoinOptions,
@@ -108,9 +109,11 @@ def find_history(files: Files, options: ReadingOptions, join: JoinOptions, run: 
         write_rejected(sets.rejected_rows, run.rejected)
     shown = stays if run.equal else stays.filter(pc.less(stays.column("similarity"), EQUAL[join.similarity]))
     pairs = best(shown, sets.table, reading, run.show) if run.show else []
-    if pairs and join.copies == "once" and reading.stream is None:
-        pairs = with_copies(pairs, sets.table, reading, join)
-    return History(pairs, sets.rows, stays.num_rows, sets.rejected, time.monotonic() - began)
+    copies = None
+    if join.copies == "once" and reading.stream is None:
+        steps.step("counting copies")
+        pairs, copies = with_copies(pairs, sets.table, reading, join)
+    return History(pairs, sets.rows, stays.num_rows, sets.rejected, time.monotonic() - began, copies)
 
 
 def find_families(
@@ -152,8 +155,13 @@ def best(stays: pa.Table, sets: pa.Table, reading: Reading, most: int) -> list[S
     return [shown_pair(records, {**row, "open": row["left"] < row["stays"]}) for row in pairs]
 
 
-def with_copies(pairs: list[ShownPair], sets: pa.Table, reading: Reading, join: JoinOptions) -> list[ShownPair]:
-    """Pairs with how many copies their records have had. A record is a family of equal sets, called after its first set."""
+def with_copies(
+    pairs: list[ShownPair], sets: pa.Table, reading: Reading, join: JoinOptions
+) -> tuple[list[ShownPair], CopyCount]:
+    """Pairs with how many copies their records have had, and how many there are in all.
+
+    A record is a family of equal sets, called after its first set.
+    """
     import swoop
 
     families = swoop.families_history(sets, 1.0, join.window, tokens=reading.tokens).to_arrow()
@@ -164,7 +172,9 @@ def with_copies(pairs: list[ShownPair], sets: pa.Table, reading: Reading, join: 
         family = found.get(side.id)
         return side if family is None else replace(side, copies=family["total"], last_seen=family["last_seen"])
 
-    return [replace(pair, newer=counted(pair.newer), older=counted(pair.older)) for pair in pairs]
+    totals = families.column("total").to_numpy()
+    count = CopyCount(int(totals.sum()) - len(totals), int(totals.max(initial=1)))
+    return [replace(pair, newer=counted(pair.newer), older=counted(pair.older)) for pair in pairs], count
 
 
 def find_records(files: Files, options: ReadingOptions, names: set[str]) -> dict[str, list[Side]]:

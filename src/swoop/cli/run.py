@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from dataclasses import asdict
 from typing import Any
 
 from swoop.cli.console import ORANGE, RED, counted, info, print_json, results
@@ -63,6 +64,7 @@ def _in_json(history: History, join: JoinOptions) -> dict[str, Any]:
         "similarity": join.similarity,
         "rows": history.rows,
         "rejected": history.rejected_in_json(),
+        **({} if history.copies is None else {"copies": asdict(history.copies)}),
         "stays": history.stays,
         "seconds": round(history.seconds, 3),
         "pairs": [
@@ -95,6 +97,8 @@ def _summarise(history: History, join: JoinOptions, options: RunOptions, familie
         else f"{counted(history.stays, 'family', 'families')} from {join.similarity} {families:g} on"
     )
     info(f"{counted(history.rows, 'row', 'rows')}, {found} of a window of {join.window}{written} ({history.seconds:.1f} s)")
+    if families is None and join.copies == "once":
+        _tell_copies(history)
     if len(history.pairs) > 1 and all(pair.similarity == EQUAL.get(join.similarity) for pair in history.pairs):
         more = ", and a larger -k finds more pairs" if join.k is not None else ""
         info(f"all pairs shown are of equal sets; --no-equal leaves them out{more}")
@@ -104,10 +108,22 @@ def _summarise(history: History, join: JoinOptions, options: RunOptions, familie
         info("swoop: there are no rows", style=RED)
         return FAILURE
     if not history.stays and not bad:
+        records = "different records" if families is None and join.copies == "once" else "records"
         least = "share a token" if join.min_similarity is None else f"reach --min-similarity {join.min_similarity:g}"
         least = least if families is None else f"are {join.similarity} {families:g} similar"
-        info(f"no two records in a window {least}; try a longer --window or another --tokenizer")
+        info(f"no two {records} in a window {least}; try a longer --window or another --tokenizer")
     if bad and bad >= history.rows:
         info("swoop: no row can be used; check --id, --time (--time-unit, --time-format) and --text or --tokens", style=RED)
         return FAILURE
     return 0
+
+
+def _tell_copies(history: History) -> None:
+    """Say what does not show because it counts once: it may be what somebody is looking for."""
+    more = "--copies each shows them as pairs, --families 1 as groups"
+    if history.copies is None and not history.stays:
+        info(f"equal sets count as one; {more}")
+    elif history.copies is not None and history.copies.rows:
+        found = counted(history.copies.rows, "row is a copy of another", "rows are copies of others")
+        often = f", one set {history.copies.most:,} times" if history.copies.most > 2 else ""
+        info(f"{found} in the window and not counted{often}; {more}")

@@ -203,7 +203,7 @@ class Families(Arrivals):
             return FamilySnapshot(
                 numbers,
                 rows,
-                rows["newest"] + engine.state.base,
+                rows["newest"].astype(np.int64) + engine.state.base,
                 engine.oldest,
                 engine.members(),
                 engine.times(),

@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import json
 import logging
+import threading
 from collections.abc import Callable
 from dataclasses import replace
 from typing import Any
@@ -54,7 +55,12 @@ class GridEngines:
 
     def restore(self, state: State, k: int | None) -> Feed | None:
         """Read what the driver knew. With cells, k cannot be lowered."""
-        self._merge_anew(concatenated(list(self._checkpoint.read(state.chunks))), _last_tick(state.watermark), k)
+        union = concatenated(list(self._checkpoint.read(state.chunks)))
+        try:
+            self._merge_anew(union, _last_tick(state.watermark), k)
+        except (KeyError, IndexError, TypeError, ValueError) as error:
+            why = f"{type(error).__name__}: {error}"
+            raise self._checkpoint.damaged(f"what cells had found by states/{state.step}.json", why) from error
         return None
 
     def _merge_anew(self, union: pa.Table | None, now: int, k: int | None) -> None:
@@ -124,15 +130,21 @@ class GridEngines:
 
 
 class CellEngines(GridEngines):
-    """The top-k of all cells. What is known is the union of theirs."""
+    """The top-k of all cells. What is known is the union of theirs. A thread that asks while a batch is merged waits for it."""
+
+    def __init__(self, spec: StreamSpec, checkpoint: Checkpoint, finish_cells: Callable[[], pa.Table]) -> None:
+        super().__init__(spec, checkpoint, finish_cells)
+        self._reading = threading.Lock()
 
     def _merge_anew(self, union: pa.Table | None, now: int, k: int | None) -> None:
         join = self._spec.pairs
         kind = RecordMerge if join.copies == "once" else Merge
-        self._merge = kind(k, join.similarity, self._spec.clock(), join.two_streams, union, now)
+        with self._reading:
+            self._merge = kind(k, join.similarity, self._spec.clock(), join.two_streams, union, now)
 
     def _apply(self, events: pa.Table, now: int) -> Changes:
-        changes = self._merge.apply(events, now)
+        with self._reading:
+            changes = self._merge.apply(events, now)
         if (most := self._spec.pairs.max_pairs) is not None and len(self._merge) > most:
             raise too_many_pairs(len(self._merge), most, "after this batch")
         return changes
@@ -146,7 +158,8 @@ class CellEngines(GridEngines):
 
     def explain(self, pair: Pair) -> Explanation:
         """What the sets of a pair share and what only one of them has, while the pair is in the top-k of its cell."""
-        found = self._merge.explain(pair)
+        with self._reading:
+            found = self._merge.explain(pair)
         if found is None:
             raise NotInWindow(
                 f"the pair of {pair.newer!r} and {pair.older!r} is no longer in the top-k; with cells, only pairs that are "
@@ -156,7 +169,8 @@ class CellEngines(GridEngines):
 
     def texts(self, pair: Pair) -> tuple[str | None, str | None]:
         """The texts of both sets, while the pair is in the top-k of its cell."""
-        return self._merge.texts(pair)
+        with self._reading:
+            return self._merge.texts(pair)
 
     def skyband(self) -> list[SkybandStep]:
         """As far as the pairs of the cells' top-k tell."""
@@ -164,7 +178,8 @@ class CellEngines(GridEngines):
         if join.k is None:
             assert join.min_similarity is not None
             return [SkybandStep(None, join.min_similarity)]
-        return self._merge.skyband()
+        with self._reading:
+            return self._merge.skyband()
 
 
 class FamilyCellEngines(GridEngines):

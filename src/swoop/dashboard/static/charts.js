@@ -42,6 +42,9 @@ function colours() {
   return Object.fromEntries(found);
 }
 
+// by the 24-hour clock, like everything else on the page
+const HOURS = { year: "%Y", quarter: "%B", month: "%B", week: "%-d %b", date: "%-d %b", hours: "%H:%M", minutes: "%H:%M", seconds: "%H:%M:%S", milliseconds: ".%L" };
+
 function frame(colour, dates, spec) {
   const axis = { labelColor: colour.quiet, titleColor: colour.quiet, gridColor: colour.line, domain: false, ticks: false, labelFontSize: 11, titleFontSize: 11, titleFontWeight: "normal", labelPadding: 6 };
   const font = "ui-sans-serif, system-ui, sans-serif";
@@ -52,7 +55,7 @@ function frame(colour, dates, spec) {
     background: null,
     padding: 2,
     config: { view: { stroke: null }, axis, font, axisX: { grid: false, labelFlush: true, labelOverlap: true, tickCount: 4 } },
-    ...spec(dates ? { type: "temporal", title: null } : { type: "quantitative", title: null, scale: { zero: false, nice: false } }),
+    ...spec(dates ? { type: "temporal", title: null, axis: { format: HOURS } } : { type: "quantitative", title: null, scale: { zero: false, nice: false } }),
   };
 }
 
