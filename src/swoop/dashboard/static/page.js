@@ -76,7 +76,7 @@ function drawFamilies() {
   const ended = order === "ended" ? " that ended" : "";
   at("families-shown").textContent = known === 0 ? "" : kept === known ? `${count(known)}${ended}` : `${count(kept)} of ${count(known)}${ended}`;
   at("families-empty").hidden = kept > 0;
-  at("families-empty").textContent = all ? "No family matches the filter." : order === "ended" ? "No family has ended yet." : state.status.state === "stopped" ? "There are no families." : state.metrics.changes ? "No family is in the window now." : "Waiting for the first families …";
+  at("families-empty").textContent = all ? "No family matches the filter." : order === "ended" ? "No family has ended yet." : state.status.state === "stopped" ? "There are no families." : Object.keys(state.lives).length ? "No family is in the window now." : "Waiting for the first families …";
   const more = at("families-more");
   more.hidden = !state.shows.pairs || kept <= FEW;
   more.textContent = view.unfolded ? "Show fewer families" : `Show ${count(kept - FEW)} more`;
@@ -104,7 +104,7 @@ function drawList() {
   const all = state.order.length;
   at("shown").textContent = all === 0 ? "" : shown === all ? `${all} ${all === 1 ? "pair" : "pairs"}` : `${shown} of ${all} pairs`;
   at("empty").hidden = shown > 0;
-  at("empty").textContent = all ? "No pair matches the filters." : state.status.state === "stopped" ? "There are no pairs." : state.metrics.changes ? "No similar pairs are in the window now." : "Waiting for the first pairs …";
+  at("empty").textContent = all ? "No pair matches the filters." : state.status.state === "stopped" ? "There are no pairs." : Object.keys(state.stays).length ? "No similar pairs are in the window now." : "Waiting for the first pairs …";
 }
 
 // For screen readers: announce a new leader, at most every fifteen seconds.
