@@ -75,7 +75,7 @@ class RecordOrigins:
 
         def insert(times: np.ndarray, offsets: np.ndarray, tokens: Tokens, sides: np.ndarray) -> None:
             rows = slice(engine.arrivals - first, engine.arrivals - first + len(times))
-            engine.insert(times, offsets, tokens, sides, Names(names.identities[rows], names.first_seen[rows]))
+            engine.insert(times, offsets, tokens, sides, names.of(rows))
 
         with engine.replaying(first):
             join._replay = insert if len(begun) else None
