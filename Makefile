@@ -1,11 +1,14 @@
 # Two commands are all a newcomer needs: make demo, make test.
-PYTHON ?= python3.11
+# The newest supported Python on this machine, unless one is named: make test PYTHON=python3.12
+PYTHON ?= $(shell for python in python3.13 python3.12 python3.11 python3 python; do \
+	$$python -c 'import sys; sys.exit(not (3, 11) <= sys.version_info[:2] <= (3, 13))' 2>/dev/null && echo $$python && break; done)
 VENV := .venv
 BIN := $(VENV)/bin
 READY := $(VENV)/.ready
+UV = VIRTUAL_ENV=$(VENV) $(BIN)/uv  # installs several times as fast as pip
 SOAK ?= 5
 
-.PHONY: demo test kernels java needs soak mutants large bench docs lint format clean
+.PHONY: demo test kernels java needs soak mutants large bench docs wheel lint format clean
 
 demo: $(READY)
 	$(BIN)/swoop demo
@@ -61,10 +64,19 @@ docs: $(READY)
 	$(BIN)/mkdocs build --strict
 
 $(READY): pyproject.toml constraints.txt
+	$(if $(strip $(PYTHON)),,$(error Swoop needs Python 3.11, 3.12 or 3.13, and none was found on the PATH: install one, or name it with \
+	make PYTHON=/path/to/python))
 	$(PYTHON) -m venv $(VENV)
-	$(BIN)/python -m pip install --quiet --upgrade --constraint constraints.txt pip
-	$(BIN)/python -m pip install --quiet --constraint constraints.txt --build-constraint constraints.txt --group dev --editable '.[all]'
+	$(BIN)/python -m pip install --quiet --constraint constraints.txt uv
+	@echo "installing Swoop and what it needs into $(VENV), about a minute ..."
+	$(UV) pip install --quiet --constraint constraints.txt --build-constraint constraints.txt --group dev --editable '.[all]'
 	touch $(READY)
+
+# The package, in the folder dist, to be installed anywhere: pip install 'dist/<the wheel>[all]'.
+wheel: $(READY)
+	rm -rf dist
+	$(UV) build --quiet --wheel --build-constraint constraints.txt --out-dir dist
+	@ls dist/*.whl
 
 clean:
 	rm -rf $(VENV) .mypy_cache .ruff_cache .pytest_cache .import_linter_cache .hypothesis build dist site
