@@ -12,7 +12,7 @@ from hypothesis import strategies as st
 from swoop.oracle import Record
 from swoop.spark.slices import replay_slice
 from swoop.spec import JoinSpec
-from tests.support.histories import SIMILARITIES, records, thresholds
+from tests.support.histories import SIMILARITIES, reachable, records, thresholds
 from tests.support.judge import judge
 
 Stay = tuple[Any, ...]
@@ -35,13 +35,14 @@ def stays_of(history: list[Record], **options: Any) -> list[Stay]:
     return sorted(found, key=repr)
 
 
-def run_sliced(history: list[Record], cuts: list[int], batch: int, **options: Any) -> list[Stay]:
-    """Replay each slice and put the segments together, as Spark does."""
+def run_sliced(history: list[Record], slices: list[tuple[int, int | None]], batch: int, **options: Any) -> list[Stay]:
+    """Replay each slice, find the end, and put the segments together, as Spark does."""
     segments: dict[Any, list[dict[str, Any]]] = {}
     length = options["window"]
     spec = JoinSpec(**options, track_changes=True)
-    for number, (start, stop) in enumerate(pairwise(cuts)):
-        rows = [(n, r) for n, r in enumerate(history) if start - length < r.time < stop]
+    lasts, afters = [], []
+    for start, stop in slices:
+        rows = [(n, r) for n, r in enumerate(history) if start - length < r.time and (stop is None or r.time < stop)]
         if not rows:
             continue
         table = pa.table(
@@ -52,22 +53,20 @@ def run_sliced(history: list[Record], cuts: list[int], batch: int, **options: An
                 "stream": [r.stream or "left" for _, r in rows],
             }
         )
-        given_out = replay_slice(
-            table.to_batches(batch),
-            spec,
-            "tokens",
-            start,
-            stop,
-            number == len(cuts) - 2,
-            pa.int64(),
-        )
-        for part in given_out:
+        for part in replay_slice(table.to_batches(batch), spec, "tokens", start, stop, pa.int64()):
             for row in part.to_pylist():
-                segments.setdefault((row["newer"], row["older"]), []).append(row)
+                if row["last"] is not None:
+                    lasts.append(row["last"])
+                else:
+                    segments.setdefault((row["newer"], row["older"]), []).append(row)
+                    afters += [row] if row["is_after"] else []
+    for row in afters:  # no others are looked at
+        row["leave"] = None if row["leave"] > max(lasts) else row["leave"]
+        row["is_void"] = row["enter"] > max(lasts)
     found: list[Stay] = []
     for (newer, older), parts in segments.items():
         merged: list[dict[str, Any]] = []
-        for part in sorted(parts, key=lambda row: row["enter"]):
+        for part in sorted((row for row in parts if not row.get("is_void")), key=lambda row: row["enter"]):
             if merged and merged[-1]["leave"] == part["enter"]:
                 merged[-1]["leave"] = part["leave"]
             else:
@@ -79,20 +78,30 @@ def run_sliced(history: list[Record], cuts: list[int], batch: int, **options: An
 @settings(max_examples=400)
 @given(data=st.data())
 def test_the_result_does_not_depend_on_the_cuts(data: st.DataObject) -> None:
+    """At any times, also beyond the last set; every so often; or nowhere."""
     similarity = data.draw(st.sampled_from(SIMILARITIES))
     two_streams = data.draw(st.booleans())
     history = [Record([hash(t) for t in r.tokens], r.time, None, r.stream) for r in data.draw(records(two_streams))]
+    k = data.draw(st.sampled_from([1, 2, 5, 100, None]))
     options = {
-        "k": data.draw(st.sampled_from([1, 2, 5, 100])),
+        "k": k,
         "window": data.draw(st.integers(1, 30)),
         "similarity": similarity,
         "two_streams": two_streams,
-        "min_similarity": data.draw(thresholds(similarity)),
+        "min_similarity": data.draw(thresholds(similarity) if k else reachable(similarity)),
     }
     if not history:
         return
     first, last = history[0].time, history[-1].time
-    inner = data.draw(st.lists(st.integers(first, last), max_size=5))
-    cuts = [*sorted({first, *inner}), last + 1]
+    way = data.draw(st.sampled_from(["measured", "every", "whole"]))
+    if way == "every":
+        length = data.draw(st.integers(1, 40))
+        starts = range(first - first % length, last + options["window"] + length, length)
+        slices: list[Any] = [(start, start + length) for start in starts]
+    elif way == "measured":
+        inner = data.draw(st.lists(st.integers(first, last + 10), max_size=5))
+        slices = list(pairwise([*sorted({first, *inner}), last + data.draw(st.sampled_from([11, 50]))]))
+    else:
+        slices = [(-(2**62), None)]
     batch = data.draw(st.integers(1, 10))
-    assert run_sliced(history, cuts, batch, **options) == stays_of(history, **options)
+    assert run_sliced(history, slices, batch, **options) == stays_of(history, **options)

@@ -17,6 +17,7 @@ from __future__ import annotations
 from swoop.live.live_families import FamilyStreamStats
 from swoop.live.live_stream import StreamStats
 from swoop.live.manifest import folder, result_files
+from swoop.spark.cuts import every
 from swoop.spark.families import families_history, family_members
 from swoop.spark.family_stream import FamilyHandle, FamilyStream, families_stream
 from swoop.spark.history import at_least_once, explain, rejected, topk_history
@@ -34,6 +35,7 @@ __all__ = [
     "TopKStream",
     "at_least_once",
     "char_ngrams",
+    "every",
     "explain",
     "families_history",
     "families_stream",

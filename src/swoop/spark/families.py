@@ -2,22 +2,28 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator
+import datetime as dt
+from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass, replace
 from typing import Any
 
-import pyarrow as pa  # the annotations of a task's function must be known when it runs
+import pyarrow as pa
 from pyspark.sql import DataFrame
 from pyspark.sql import functions as F  # noqa: N812
 from pyspark.sql import types as T  # noqa: N812
 
 from swoop.similarity import Similarity
-from swoop.spark.rows import Names, find_spark_window, from_ticks
+from swoop.spark.cuts import Every
+from swoop.spark.groups import Key, for_each_group, with_key
+from swoop.spark.rows import Names, find_by, find_spark_window, from_ticks
 from swoop.spark.slices import LinkedSets, replay_links_of_slice
 from swoop.spark.slicing import SliceTask, cut_sets, pair_schema
 from swoop.spec import FamilySpec
 from swoop.text.functions import TokenFunction
 from swoop.times import TimeKind
+
+FAMILY = ("id", "size", "total", "first_seen", "last_seen", "representative")
+MEMBER = ("id", "time", "family")
 
 
 def families_history(
@@ -30,13 +36,14 @@ def families_history(
     time: str = "time",
     tokens: str | TokenFunction = "tokens",
     reason: str | None = None,
-    slices: int | None = None,
+    slices: int | str | dt.timedelta | Every | None = None,
+    by: str | Sequence[str] | None = None,
 ) -> DataFrame:
     """All families that a history has had, as :func:`swoop.families_history` gives them.
 
     Parameters
     ----------
-    sets, id, time, tokens, reason, slices
+    sets, id, time, tokens, reason, slices, by
         As for :func:`topk_history`. Unusable rows are left out, and when the result is made, a warning counts them.
     min_similarity, window, similarity
         As for :class:`swoop.Families`. The window is a duration or an integer.
@@ -45,15 +52,16 @@ def families_history(
     -------
     DataFrame
         ``id``, ``size``, ``total``, ``first_seen``, ``last_seen``, ``representative``: one row per family of at least two sets.
-        ``size`` is how many of its sets are in the window at the end of the history, so 0 if it has ended.
+        ``size`` is how many of its sets are in the window at the end of the history, so 0 if it has ended. The columns of the
+        key come first.
 
     Notes
     -----
-    One task puts the links of all slices together. It has about 100 bytes in memory for each set that is in a family, and its
-    id twice.
+    One task puts the links of all slices together, or of all slices of a key. It has about 100 bytes in memory for each set
+    that is in a family, and its id twice.
     """
     return find_links(
-        sets, min_similarity, window, similarity, id=id, time=time, tokens=tokens, reason=reason, slices=slices
+        sets, min_similarity, window, similarity, id=id, time=time, tokens=tokens, reason=reason, slices=slices, by=by
     ).families()
 
 
@@ -67,14 +75,15 @@ def family_members(
     time: str = "time",
     tokens: str | TokenFunction = "tokens",
     reason: str | None = None,
-    slices: int | None = None,
+    slices: int | str | dt.timedelta | Every | None = None,
+    by: str | Sequence[str] | None = None,
 ) -> DataFrame:
     """Which sets are in which family: ``id``, ``time``, ``family``, one row per set that is in a family of at least two.
 
     The parameters are those of :func:`families_history`; ``family`` is the id of its first set, as there.
     """
     return find_links(
-        sets, min_similarity, window, similarity, id=id, time=time, tokens=tokens, reason=reason, slices=slices
+        sets, min_similarity, window, similarity, id=id, time=time, tokens=tokens, reason=reason, slices=slices, by=by
     ).members()
 
 
@@ -85,6 +94,8 @@ class HistoryLinks:
     links: DataFrame
     duration: int
     kind: TimeKind
+    keys: list[str]
+    by: tuple[str, ...]
 
     def persist(self) -> HistoryLinks:
         return replace(self, links=self.links.persist())
@@ -94,23 +105,28 @@ class HistoryLinks:
 
     def families(self) -> DataFrame:
         duration = self.duration
-        names = ("id", "size", "total", "first_seen", "last_seen", "representative")
-        return self._united(names, lambda found: found.families(duration))
+        return self._united(FAMILY, lambda found: found.families(duration))
 
     def members(self) -> DataFrame:
-        return self._united(("id", "time", "family"), LinkedSets.members)
+        return self._united(MEMBER, LinkedSets.members)
 
     def _united(self, names: tuple[str, ...], result: Callable[[LinkedSets], Iterator[pa.RecordBatch]]) -> DataFrame:
-        """What one task makes of all links."""
-        id_type = self.links.schema["newer"].dataType
+        """What one task makes of all links, or of those of a key."""
+        keys, id_type = self.keys, self.links.schema["newer"].dataType
         ids, times = ("id", "representative", "family"), ("first_seen", "last_seen", "time")
-        schema = T.StructType([T.StructField(name, id_type if name in ids else T.LongType()) for name in names])
+        key_fields = [self.links.schema[key] for key in keys]
+        fields = [T.StructField(name, id_type if name in ids else T.LongType()) for name in names]
 
-        def unite(key: tuple[pa.Scalar, ...], batches: Iterator[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
-            return result(LinkedSets.of(batches))
+        def unite(key: Key, batches: Iterator[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
+            for batch in result(LinkedSets.of(batch.select(range(len(keys), batch.num_columns)) for batch in batches)):
+                yield with_key(batch, keys, key)
 
-        found = self.links.groupBy().applyInArrow(unite, schema)
-        return found.select(*(from_ticks(F.col(name), self.kind).alias(name) if name in times else name for name in names))
+        placed = self.links.repartition(*keys).sortWithinPartitions(*keys) if keys else self.links.repartition(1)
+        found = placed.mapInArrow(for_each_group(keys, unite), T.StructType([*key_fields, *fields]))
+        return found.select(
+            *(F.col(key).alias(name) for key, name in zip(keys, self.by, strict=True)),
+            *(from_ticks(F.col(name), self.kind).alias(name) if name in times else name for name in names),
+        )
 
 
 def find_links(
@@ -123,19 +139,22 @@ def find_links(
     time: str = "time",
     tokens: str | TokenFunction = "tokens",
     reason: str | None = None,
-    slices: int | None = None,
+    slices: int | str | dt.timedelta | Every | None = None,
+    by: str | Sequence[str] | None = None,
 ) -> HistoryLinks:
     """The links of all slices. The parameters are those of :func:`families_history`."""
     spec = FamilySpec(min_similarity, find_spark_window(window), similarity)
-    sliced = cut_sets(sets, Names(id, time, tokens, None, reason=reason), spec.window, slices)
+    names = Names(id, time, tokens, None, reason=reason, by=find_by(by, (*FAMILY, *MEMBER)))
+    sliced = cut_sets(sets, names, spec.window, slices)
     task = _task(spec.in_ticks(), sliced.tokens, sliced.arrow_id_type)
-    return HistoryLinks(sliced.run(task, pair_schema(sliced.id_type)), spec.window.duration, sliced.kind)
+    links = sliced.run(task, pair_schema(sliced.id_type))
+    return HistoryLinks(links, spec.window.duration, sliced.kind, sliced.keys, sliced.by)
 
 
 def _task(spec: FamilySpec, tokens: str | TokenFunction, id_type: pa.DataType) -> SliceTask:
     """The function of a slice: its sets in, links out."""
 
-    def task(batches: Iterator[pa.RecordBatch], start: int, stop: int, is_last: bool) -> Iterator[pa.RecordBatch]:
+    def task(batches: Iterator[pa.RecordBatch], start: int, stop: int | None) -> Iterator[pa.RecordBatch]:
         return replay_links_of_slice(batches, spec, tokens, start, id_type)
 
     return task

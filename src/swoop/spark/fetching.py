@@ -14,6 +14,7 @@ from pyspark.sql import DataFrame
 from pyspark.sql import functions as F  # noqa: N812
 
 from swoop.live.pieces import Backlog
+from swoop.spark.versions import repartition_by_id
 
 PIECE_ROWS = 250_000
 PLACE = "place"  # of a row in its partition, or the piece that it goes to
@@ -59,7 +60,9 @@ def _pieces(persisted: DataFrame, borders: list[int], schema: pa.Schema) -> Iter
     by_time = F.size(F.filter(F.array(*map(F.lit, borders)).cast("array<long>"), lambda border: border <= F.col("time")))
     anyhow = F.pmod(F.monotonically_increasing_id(), F.lit(count))
     piece = F.when(F.col("reason").isNull(), by_time).otherwise(anyhow).cast("int")
-    spread = persisted.withColumn(PLACE, piece).repartitionById(count, PLACE).withColumn(PLACE, F.col(PLACE).cast("long"))
+    spread = repartition_by_id(persisted.withColumn(PLACE, piece), count, F.col(PLACE)).withColumn(
+        PLACE, F.col(PLACE).cast("long")
+    )
     context = persisted.sparkSession.sparkContext
     try:
         found: Iterator[bytes] = RDD(spread._jdf.toArrowBatchRdd().toJavaRDD(), context, NoOpSerializer()).toLocalIterator()

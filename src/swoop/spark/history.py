@@ -1,12 +1,14 @@
 """The top-k of a whole history, exact and parallel over slices of time.
 
 Slices tell of the stays that they see (:mod:`swoop.spark.slicing`); a stay that goes on over a cut is put together again
-afterwards. So the result does not depend on slices, partitions or cores.
+afterwards. No slice knows where the history ends: that, too, is found afterwards, where all of them meet. So the result does
+not depend on slices, partitions or cores.
 """
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+import datetime as dt
+from collections.abc import Iterator, Sequence
 from typing import Any
 
 import pyarrow as pa
@@ -15,8 +17,10 @@ from pyspark.sql import functions as F  # noqa: N812
 from pyspark.sql import types as T  # noqa: N812
 
 from swoop.similarity import Similarity
+from swoop.spark.cuts import Every
 from swoop.spark.rows import (
     Names,
+    find_by,
     find_spark_window,
     from_ticks,
     quoted,
@@ -32,6 +36,8 @@ from swoop.spec import Copies, JoinSpec
 from swoop.text.functions import TokenFunction
 from swoop.times import FIRST_DATETIME, LAST_DATETIME
 
+COLUMNS = ("newer", "older", "similarity", "overlap", "enter", "leave")
+
 
 def topk_history(
     sets: DataFrame,
@@ -46,8 +52,9 @@ def topk_history(
     reason: str | None = None,
     min_similarity: float | None = None,
     max_pairs: int | None = None,
-    slices: int | None = None,
+    slices: int | str | dt.timedelta | Every | None = None,
     copies: Copies = "each",
+    by: str | Sequence[str] | None = None,
 ) -> DataFrame:
     """Every stay of a pair in the top-k of a history.
 
@@ -65,16 +72,29 @@ def topk_history(
     reason
         A column that says what is wrong with a row, if that is known before: such rows are left out. Null where nothing is.
     slices
-        The number of slices that time is cut into; by default chosen from the data and the cores.
+        How time is cut. By default into slices that are chosen from the data and the cores, or as many as an integer says:
+        then this call **runs a Spark job**, which measures times. With a length, ``"1 day"`` or a ``timedelta``, or
+        ``every(1000)`` where times are integers, it **runs none**: it defines the result and reads nothing. Take slices that
+        are longer than the window, and a few per core. The result does not depend on them.
     copies
         As for :class:`swoop.TopKJoin`. Where copies count once, what a record is called depends on all that came before, so
-        time is not cut: the history is one slice, which one core goes through.
+        time is not cut, whatever ``slices`` says: the history is one slice, which one core goes through, or one for each key.
+    by
+        One column or several that make a key: one independent result per key, as if the rows of no other key were there. Each
+        history ends with the last row of its key. A null is a key like others, as for SQL's ``GROUP BY``.
 
     Returns
     -------
     DataFrame
-        ``newer``, ``older`` (ids), ``similarity``, ``overlap``, ``enter``, ``leave``: one row per stay of positive duration.
-        The history ends at the time of its last row; pairs that are still in the top-k then have a null ``leave``.
+        ``newer``, ``older`` (ids), ``similarity``, ``overlap``, ``enter``, ``leave``: one row per stay of positive duration,
+        after the columns of the key. The history ends at the time of its last row; pairs that are still in the top-k
+        then have a null ``leave``.
+
+    Examples
+    --------
+    A history that can be a view, a table of a declarative pipeline, or a cell of a notebook that must not act::
+
+        topk_history(posts, k=10, window="1 hour", tokens=words("text"), slices="1 day", by="tenant")
     """
     spec = JoinSpec(
         k,
@@ -86,15 +106,14 @@ def topk_history(
         max_pairs=max_pairs,
         copies=copies,
     )
-    names = Names(id, time, tokens, stream, reason=reason)
-    sliced = cut_sets(sets, names, spec.window, 1 if copies == "once" else slices)
-    segments = sliced.run(_task(spec.in_ticks(), sliced.tokens, sliced.arrow_id_type), _segment_schema(sliced.id_type))
-    stays = segments if copies == "once" else _join_segments(segments)
+    names = Names(id, time, tokens, stream, reason=reason, by=find_by(by, COLUMNS))
+    sliced = cut_sets(sets, names, spec.window, slices, can_cut=copies == "each")
+    stays = sliced.run(_task(spec.in_ticks(), sliced.tokens, sliced.arrow_id_type), _segment_schema(sliced.id_type))
+    if not sliced.is_whole:
+        stays = _join_segments(_until_the_end(stays, sliced.keys), sliced.keys)
     return stays.select(
-        "newer",
-        "older",
-        "similarity",
-        "overlap",
+        *(F.col(key).alias(name) for key, name in zip(sliced.keys, sliced.by, strict=True)),
+        *COLUMNS[:4],
         from_ticks(F.col("enter"), sliced.kind).alias("enter"),
         from_ticks(F.col("leave"), sliced.kind).alias("leave"),
     )
@@ -136,8 +155,11 @@ def _collectable(sets: DataFrame, name: str) -> Column:
 
 
 def at_least_once(stays: DataFrame) -> DataFrame:
-    """The pairs that were in the top-k at any time: each once, with its first entry and its number of stays."""
-    return stays.groupBy("newer", "older", "similarity", "overlap").agg(
+    """The pairs that were in the top-k at any time: each once, with its first entry and its number of stays.
+
+    Where there are keys, each pair of a key once.
+    """
+    return stays.groupBy(*(quoted(name) for name in stays.columns if name not in COLUMNS[4:])).agg(
         F.min("enter").alias("first_enter"), F.count("*").alias("stays")
     )
 
@@ -168,8 +190,8 @@ def explain(pairs: DataFrame, sets: DataFrame, *, id: str = "id", tokens: str | 
 def _task(spec: JoinSpec, tokens: str | TokenFunction, id_type: pa.DataType) -> SliceTask:
     """The function of a slice: its sets in, segments of stays out."""
 
-    def task(batches: Iterator[pa.RecordBatch], start: int, stop: int, is_last: bool) -> Iterator[pa.RecordBatch]:
-        return replay_slice(batches, spec, tokens, start, stop, is_last, id_type)
+    def task(batches: Iterator[pa.RecordBatch], start: int, stop: int | None) -> Iterator[pa.RecordBatch]:
+        return replay_slice(batches, spec, tokens, start, stop, id_type)
 
     return task
 
@@ -182,19 +204,35 @@ def _segment_schema(id_type: T.DataType) -> T.StructType:
             T.StructField("overlap", T.LongType()),
             T.StructField("enter", T.LongType()),
             T.StructField("leave", T.LongType()),
+            T.StructField("is_after", T.BooleanType()),
+            T.StructField("last", T.LongType()),
         ]
     )
 
 
-def _join_segments(segments: DataFrame) -> DataFrame:
+def _until_the_end(segments: DataFrame, keys: list[str]) -> DataFrame:
+    """What happens until the time of the last set: later it is as if nothing had been cut, and nobody had left.
+
+    Only what is after the last set of its slice can be later. That is little, and meets in one partition, for each key, with
+    what slices say of their last sets.
+    """
+    elsewhere = F.when(~F.col("is_after"), F.xxhash64(*PAIR))
+    end = F.max("last").over(Window.partitionBy(*keys, elsewhere))
+    known = segments.withColumn("end", end).filter(
+        F.col("last").isNull() & F.coalesce(F.col("enter") <= F.col("end"), F.lit(True))
+    )
+    return known.withColumn("leave", F.when(F.coalesce(F.col("leave") <= F.col("end"), F.lit(True)), F.col("leave")))
+
+
+def _join_segments(segments: DataFrame, keys: list[str]) -> DataFrame:
     """Join the segments of a stay that was cut at a slice boundary."""
-    in_order = Window.partitionBy(*PAIR).orderBy("enter")
+    in_order = Window.partitionBy(*keys, *PAIR).orderBy("enter")
     begins = F.coalesce((F.lag("leave").over(in_order) != F.col("enter")).cast("int"), F.lit(1))
     numbered = segments.withColumn("begins", begins)
     numbered = numbered.withColumn("stay", F.sum("begins").over(in_order))
     last = F.max(F.struct(F.col("leave").isNull().alias("open"), "leave"))
     return (
-        numbered.groupBy(*PAIR, "stay")
+        numbered.groupBy(*keys, *PAIR, "stay")
         .agg(
             F.first("newer").alias("newer"),
             F.first("older").alias("older"),

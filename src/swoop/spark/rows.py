@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, replace
 from functools import reduce
 from typing import Any
@@ -15,12 +16,18 @@ from swoop.errors import InvalidArgument, InvalidData, InvalidType
 from swoop.text.functions import TokenFunction
 from swoop.times import FIRST_DATETIME, LAST_DATETIME, LATEST, TimeKind, WindowSpec, find_window
 
+_KEY_TYPES = (
+    *(T.StringType, T.BinaryType, T.IntegralType, T.DecimalType, T.BooleanType),
+    *(T.DateType, T.TimestampType, T.TimestampNTZType),
+)
+"""Not floating-point numbers, which may differ and yet be equal."""
+
 
 @dataclass(frozen=True)
 class Names:
     """The names of the columns. Without ``stream``, all sets are of one stream; ``text`` is shown to people.
 
-    ``reason`` says what is already known to be wrong with a row.
+    ``reason`` says what is already known to be wrong with a row. ``by``: the columns that make the key of a row.
     """
 
     id: str
@@ -29,6 +36,7 @@ class Names:
     stream: str | None
     text: str | None = None
     reason: str | None = None
+    by: tuple[str, ...] = ()
 
     def check(self, sets: DataFrame) -> None:
         """Refuse names that do not exist or are not unique, and tokens that are none."""
@@ -41,6 +49,10 @@ class Names:
                 there = ", ".join(map(repr, sets.columns))
                 wrong = "there is no column" if name not in sets.columns else "there is more than one column"
                 raise InvalidData(f"{wrong} {name!r} for {argument}; columns: {there}. Name it with {argument}=...")
+        for name in self.by:
+            if not isinstance(sets.schema[name].dataType, _KEY_TYPES):
+                given = sets.schema[name].dataType.simpleString()
+                raise InvalidData(f"column {name!r} has type {given}; keys are strings, bytes, integers, dates or the like")
         if isinstance(self.tokens, TokenFunction):
             for name in self.tokens.columns:
                 if not isinstance(sets.schema[name].dataType, T.StringType):
@@ -57,7 +69,12 @@ class Names:
 
     def _given(self) -> list[tuple[str, str]]:
         texts = self.tokens.columns if isinstance(self.tokens, TokenFunction) else (self.tokens,)
-        named = [("id", self.id), ("time", self.time), *(("tokens", name) for name in texts)]
+        named = [
+            ("id", self.id),
+            ("time", self.time),
+            *(("tokens", name) for name in texts),
+            *(("by", name) for name in self.by),
+        ]
         more = (("stream", self.stream), ("text", self.text), ("reason", self.reason))
         return named + [(argument, name) for argument, name in more if name is not None]
 
@@ -67,6 +84,7 @@ class Names:
         if isinstance(self.tokens, TokenFunction):
             columns = tuple(_plain_name(sets.columns.index(name)) for name in self.tokens.columns)
             renamed["tokens"] = replace(self.tokens, columns=columns)
+        renamed["by"] = tuple(_plain_name(sets.columns.index(name)) for name in self.by)
         return sets.toDF(*map(_plain_name, range(len(sets.columns)))), replace(self, **renamed)
 
     @property
@@ -82,6 +100,21 @@ def quoted(name: str) -> Column:
 
 def _plain_name(place: int) -> str:
     return f"c{place}"
+
+
+def find_by(by: str | Sequence[str] | None, taken: Iterable[str]) -> tuple[str, ...]:
+    """The columns that make a key, under names that no column of the result has."""
+    if by is None:
+        return ()
+    names = (by,) if isinstance(by, str) else tuple(by)
+    if not names or not all(isinstance(name, str) for name in names):
+        raise InvalidType(f"by is the name of a column, or a list of names, not {by!r}")
+    if len({name.lower() for name in names}) < len(names):
+        raise InvalidArgument(f"by names a column twice: {', '.join(map(repr, names))}")
+    for name in names:
+        if name.lower() in taken:
+            raise InvalidArgument(f"by={name!r} has the name of another column of the result; rename it first")
+    return names
 
 
 def find_spark_window(window: object) -> WindowSpec:
@@ -144,6 +177,11 @@ def plain_type(found: T.DataType) -> str:
 def id_of(sets: DataFrame, names: Names) -> Column:
     found = sets.schema[names.id].dataType
     return F.col(names.id).cast("string") if isinstance(found, T.StringType) else F.col(names.id)
+
+
+def key_of(sets: DataFrame, name: str) -> Column:
+    """A column of a key. Strings are compared byte by byte, as ids are."""
+    return F.col(name).cast("string") if isinstance(sets.schema[name].dataType, T.StringType) else F.col(name)
 
 
 def tokens_of(sets: DataFrame, names: Names) -> Column:

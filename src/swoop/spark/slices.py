@@ -29,27 +29,46 @@ def replay_slice(
     spec: JoinSpec,
     tokens: str | TokenFunction,
     start: int,
-    stop: int,
-    is_last: bool,
+    stop: int | None,
     id_type: pa.DataType,
 ) -> Iterator[pa.RecordBatch]:
     """The segments of stays within ``[start, stop)``, with who the sets are. Times are ticks.
 
-    ``leave`` is the time at which a stay ends or is cut, and null if the history ends.
+    ``leave`` is the time at which a stay ends or is cut. A task does not know whether there are rows after its own, so it goes
+    on to ``stop``; what happens after its last set, ``is_after``, counts only if there are. Who shall know that is told
+    by a last row that is none: its ``last`` is the time of the last set of the slice.
+
+    Without ``stop``, the slice has all sets: the history ends with the last of them, and who is there then has no ``leave``.
     """
     sets = _Sets()
-    for segments, oldest in replay(sets.arriving(batches), spec, tokens, start, stop, is_last):
+    is_whole = stop is None
+    for segments, oldest in replay(sets.arriving(batches), spec, tokens, start, NEVER - 1 if stop is None else stop, is_whole):
         segments = segments[segments["leave"] > segments["enter"]]
         if len(segments):
+            is_after = (segments["leave"] > sets.last_time) & (not is_whole)
             columns = {
                 **sets.pairs(segments["newer"], segments["older"], id_type),
                 "similarity": similarities(segments["key"], spec.similarity),
                 "overlap": segments["overlap"],
                 "enter": segments["enter"],
                 "leave": pa.array(segments["leave"], mask=segments["leave"] == NEVER),
+                "is_after": is_after,
+                "last": pa.nulls(len(segments), pa.int64()),
             }
             yield from pa.table(columns).combine_chunks().to_batches()
         sets.forget(oldest)
+    if not is_whole and sets.last_time >= start:
+        kinds = [*_pair_fields(id_type), ("similarity", pa.float64()), ("overlap", pa.int64()), ("enter", pa.int64())]
+        kinds += [("leave", pa.int64()), ("is_after", pa.bool_()), ("last", pa.int64())]
+        yield _row(pa.schema(kinds), is_after=True, last=sets.last_time)
+
+
+def _pair_fields(id_type: pa.DataType) -> list[tuple[str, pa.DataType]]:
+    return [*((name, pa.int64()) for name in PAIR), ("newer", id_type), ("older", id_type)]
+
+
+def _row(schema: pa.Schema, **values: Any) -> pa.RecordBatch:
+    return pa.RecordBatch.from_pylist([{**dict.fromkeys(schema.names), **values}], schema)
 
 
 def replay_links_of_slice(
@@ -64,9 +83,7 @@ def replay_links_of_slice(
         if len(newer):
             yield from pa.table(sets.pairs(newer, older, id_type)).combine_chunks().to_batches()
         sets.forget(oldest)
-    names = (*PAIR, "newer", "older")
-    kinds = pa.schema([(name, pa.int64()) for name in PAIR] + [("newer", id_type), ("older", id_type)])
-    yield pa.RecordBatch.from_pylist([{**dict.fromkeys(names), "newer_time": sets.last_time}], kinds)
+    yield _row(pa.schema(_pair_fields(id_type)), newer_time=sets.last_time)
 
 
 @dataclass(frozen=True)

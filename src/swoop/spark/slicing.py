@@ -2,49 +2,68 @@
 
 Time is cut into slices. The task of the slice [a, b) replays the sets from a - w on, so that at time a it has the window that a
 single run would have, and reports what it sees in [a, b). Sets with equal times enter in the order of their ids, so what slices
-tell does not depend on partitions or cores.
+tell does not depend on partitions or cores. With keys, each key has slices of its own.
 """
 
 from __future__ import annotations
 
+import logging
 import warnings
 from collections.abc import Callable, Iterator
 from contextlib import suppress
 from dataclasses import dataclass
-from itertools import pairwise
+from typing import Any
 
-import pyarrow as pa  # the annotations of a task's function must be known when it runs
+import pyarrow as pa
 from pyspark import AccumulatorParam, TaskContext
-from pyspark.sql import Column, DataFrame
+from pyspark.sql import DataFrame
 from pyspark.sql import functions as F  # noqa: N812
 from pyspark.sql import types as T  # noqa: N812
 
 from swoop.errors import InvalidArgument, UnusableRows
 from swoop.join.slices import Extent, steps_of
-from swoop.spark.rows import Names, from_ticks, id_of, in_range, stream_of, ticks, time_kind, tokens_of, why_unusable
+from swoop.spark.cuts import Cuts, Cutting, Every, NoCuts, find_slices
+from swoop.spark.groups import Key, for_each_group, with_key
+from swoop.spark.rows import Names, id_of, in_range, key_of, stream_of, ticks, time_kind, tokens_of, why_unusable
 from swoop.spark.slices import PAIR
+from swoop.spark.versions import repartition_by_id
 from swoop.text.functions import TokenFunction
 from swoop.times import TimeKind, WindowSpec
+
+log = logging.getLogger("swoop.spark")
 
 SAMPLE = 16
 """One in so many rows tells where to cut."""
 
-SliceTask = Callable[[Iterator[pa.RecordBatch], int, int, bool], Iterator[pa.RecordBatch]]
-"""What is made of the sets of a slice, in order: from when to when it is, and whether it is the last."""
+SliceTask = Callable[[Iterator[pa.RecordBatch], int, int | None], Iterator[pa.RecordBatch]]
+"""What is made of the sets of a slice, in order: from when to when it is, without an end if it has all sets."""
 
 
 @dataclass(frozen=True)
 class SlicedSets:
-    """Sets with what is wrong with them, and the times at which slices begin, with the end of the last; none without a set.
+    """Sets with what is wrong with them, and how time is cut.
 
-    ``tokens``: how sets are made of the column ``tokens``. ``kind``: of their times, which are ticks here.
+    ``tokens``: how sets are made of the column ``tokens``. ``kind``: of their times, which are ticks here. ``by``: what the key
+    columns are called where the rows come from. ``may_act``: whether a job may be run before somebody asks for the result.
     """
 
     prepared: DataFrame
-    cuts: list[int]
+    cutting: Cutting
     tokens: str | TokenFunction
     kind: TimeKind
     duration: int
+    by: tuple[str, ...]
+    may_act: bool
+
+    @property
+    def is_whole(self) -> bool:
+        """Whether there is one slice, or one for each key."""
+        return isinstance(self.cutting, NoCuts)
+
+    @property
+    def keys(self) -> list[str]:
+        """What the key columns are called here."""
+        return [_key_name(place) for place in range(len(self.by))]
 
     @property
     def id_type(self) -> T.DataType:
@@ -58,55 +77,60 @@ class SlicedSets:
         return to_arrow_schema(T.StructType([T.StructField("id", self.id_type)])).field("id").type
 
     def run(self, task: SliceTask, schema: T.StructType) -> DataFrame:
-        """What a task gives out for all slices, as rows of a schema. Unusable rows are counted, in a slice of their own."""
-        cuts = self.cuts
-        if not cuts:
-            _warn(self.prepared.count())
-            return self.prepared.sparkSession.createDataFrame([], schema)
-        count = _counter(self.prepared)
+        """What a task gives out for all slices: keys, and rows of a schema.
 
-        def replay(key: tuple[pa.Scalar, ...], batches: Iterator[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
-            number = key[0].as_py()
-            if number == len(cuts) - 1:
+        Unusable rows are counted, in a slice of their own.
+        """
+        cutting, keys = self.cutting, self.keys
+        count = _counter(self.prepared, self.may_act)
+
+        def replay(key: Key, batches: Iterator[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
+            start = key[-1].as_py()
+            if start is None:
                 count(sum(batch.num_rows for batch in batches))
                 return
-            yield from task(batches, cuts[number], cuts[number + 1], number == len(cuts) - 2)
+            for batch in task(batches, start, cutting.end_of(start)):
+                yield with_key(batch, keys, key[:-1])
 
         # not a filter: Spark would push it down to the texts, and make the tokens of each once more for it
         usable = F.col("reason").isNull()
-        slices_of = F.when(usable, _slices_of(F.col("time"), cuts, self.duration)).otherwise(F.array(F.lit(len(cuts) - 1)))
+        slices_of = F.when(usable, cutting.slices_of(F.col("time"), self.duration))
         stream = ["stream"] if "stream" in self.prepared.columns else []
-        return (
-            self.prepared.withColumn("slice", F.explode(slices_of))
-            .withColumn("tokens", F.when(usable, F.col("tokens")))
-            .drop("reason")
-            .repartitionById(len(cuts), "slice")
-            .sortWithinPartitions("slice", "time", "id", "tokens", *stream)
-            .groupBy("slice")
-            .applyInArrow(replay, schema)
-        )
+        cut = self.prepared.withColumn("slice", F.explode(slices_of.otherwise(F.array(F.lit(None).cast("long")))))
+        for name in ("tokens", *keys):
+            cut = cut.withColumn(name, F.when(usable, F.col(name)))
+        placed = _placed(cut.drop("reason"), cutting, keys)
+        in_order = placed.sortWithinPartitions(*keys, "slice", "time", "id", "tokens", *stream)
+        key_fields = [T.StructField(name, self.prepared.schema[name].dataType) for name in keys]
+        return in_order.mapInArrow(for_each_group([*keys, "slice"], replay), T.StructType([*key_fields, *schema]))
 
 
-def cut_sets(sets: DataFrame, names: Names, window: WindowSpec, slices: int | None) -> SlicedSets:
-    """Cut time, where the times of the rows tell to. The arguments are checked first."""
+def _placed(cut: DataFrame, cutting: Cutting, keys: list[str]) -> DataFrame:
+    """Each slice in one partition. Slices that are known and few have one each."""
+    if isinstance(cutting, Cuts) and not keys:
+        return repartition_by_id(cut, len(cutting.times), cutting.place_of(F.col("slice")).cast("int"))
+    return cut.repartition(*keys, "slice")
+
+
+def cut_sets(sets: DataFrame, names: Names, window: WindowSpec, slices: Any, *, can_cut: bool = True) -> SlicedSets:
+    """Cut time, where the times of the rows tell to if nothing else does. The arguments are checked first."""
     if sets.isStreaming:
         raise InvalidArgument("sets is a stream, and a history has an end; make it with spark.read, or use topk_stream")
-    if slices is not None and slices < 1:
-        raise InvalidArgument(f"slices must be at least 1, not {slices}")
+    given = find_slices(slices, window)
     names.check(sets)
     kind = time_kind(sets, names.time, window)
+    by = names.by
     sets, names = names.plain(sets)
     prepared = _prepared(sets, names, kind)
-
-    def cut(extent: Extent) -> list[int]:
-        return extent.cuts(window.duration, slices, _cores(sets)) if extent.rows else []
-
-    # times tell enough to cut, if there is a set in the last slice: the history ends with its last set, in the last slice
-    valid = F.when(in_range(F.col("time"), kind), F.col("time"))
-    cuts = cut(_measure(prepared, valid, slices))
-    if cuts and not _has_set_from(sets, names, kind, cuts[-2]):
-        cuts = cut(_measure(prepared, F.when(F.col("reason").isNull(), F.col("time")), slices))
-    return SlicedSets(prepared, cuts, names.made, kind, window.duration)
+    may_act = not isinstance(given, Every)
+    cutting: Cutting
+    if not can_cut or given == 1:
+        cutting = NoCuts()
+    elif isinstance(given, Every):
+        cutting = given
+    else:
+        cutting = _measured(prepared, kind, window, given)
+    return SlicedSets(prepared, cutting, names.made, kind, window.duration, by, may_act)
 
 
 def pair_schema(id_type: T.DataType) -> T.StructType:
@@ -115,9 +139,14 @@ def pair_schema(id_type: T.DataType) -> T.StructType:
     return T.StructType([*(T.StructField(name, T.LongType()) for name in PAIR), *named])
 
 
+def _key_name(place: int) -> str:
+    return f"key{place}"
+
+
 def _prepared(sets: DataFrame, names: Names, kind: TimeKind) -> DataFrame:
     """Rows as sets, with what is wrong with them."""
     return sets.select(
+        *(key_of(sets, name).alias(_key_name(place)) for place, name in enumerate(names.by)),
         id_of(sets, names).alias("id"),
         ticks(names.time, kind).alias("time"),
         tokens_of(sets, names).alias("tokens"),
@@ -126,38 +155,21 @@ def _prepared(sets: DataFrame, names: Names, kind: TimeKind) -> DataFrame:
     )
 
 
-def _measure(prepared: DataFrame, time: Column, slices: int | None) -> Extent:
-    """The extent of the rows of which a time is given. One pass over what that is made of; nothing else is read."""
+def _measured(prepared: DataFrame, kind: TimeKind, window: WindowSpec, slices: int | None) -> Cutting:
+    """Cut where times tell to: one pass over them, and nothing else is read. Rows that cannot be used may tell, too."""
+    log.info("a Spark job measures times, to cut them into slices; a length of slices, such as slices='1 day', needs none")
+    time = F.when(in_range(F.col("time"), kind), F.col("time"))
     steps = steps_of(slices)
     is_sample = F.lit(True) if slices else F.monotonically_increasing_id() % SAMPLE == 0
     times = prepared.select(time.alias("time")).select("time", F.when(is_sample, F.col("time")).alias("sample"))
     quantiles = F.percentile_approx("sample", [n / steps for n in range(steps + 1)], 10_000)
     found = times.select(F.count("time"), F.min("time"), F.max("time"), quantiles).first()
     assert found is not None
-    rows, first, last, cuts = found
-    return Extent(rows, first, last, cuts or [first])
-
-
-def _has_set_from(sets: DataFrame, names: Names, kind: TimeKind, time: int) -> bool:
-    """Whether a row of this time or a later one can be used. Most often the first row that is looked at can.
-
-    What is compared first is the column itself, so that sources which know about it read nothing that is earlier.
-    """
-    late = sets.filter(F.col(names.time) >= from_ticks(F.lit(time).cast("long"), kind))
-    usable = _prepared(late, names, kind).filter((F.col("time") >= F.lit(time)) & F.col("reason").isNull())
-    return bool(usable.select(F.lit(1)).take(1))
-
-
-def _slices_of(time: Column, cuts: list[int], length: int) -> Column:
-    """The slices that a set belongs to: its own, and those after it whose first window it is in."""
-    bounds = F.array(
-        *(
-            F.struct(F.lit(n).alias("n"), F.lit(a - length).cast("long").alias("after"), F.lit(b).cast("long").alias("before"))
-            for n, (a, b) in enumerate(pairwise(cuts))
-        )
-    )
-    own = F.filter(bounds, lambda s: (time > s["after"]) & (time < s["before"]))
-    return F.transform(own, lambda s: s["n"])
+    rows, first, last, quantiles_found = found
+    if not rows:
+        return NoCuts()
+    cuts = Extent(rows, first, last, quantiles_found or [first]).cuts(window.duration, slices, _cores(prepared))
+    return Cuts(tuple(cuts)) if len(cuts) > 2 else NoCuts()
 
 
 def _cores(sets: DataFrame) -> int:
@@ -180,11 +192,16 @@ class _Warning(AccumulatorParam[int]):
         return value1 + value2
 
 
-def _counter(prepared: DataFrame) -> Callable[[int], None]:
-    """What tasks tell the number of unusable rows. Over Spark Connect nobody would hear it, so they are counted now."""
+def _counter(prepared: DataFrame, may_act: bool) -> Callable[[int], None]:
+    """What tasks tell the number of unusable rows.
+
+    Over Spark Connect nobody would hear it, so they are counted now, or, if that must not be, the log of the task has it.
+    """
     try:
         counted = prepared.sparkSession.sparkContext.accumulator(0, _Warning())
     except Exception:  # Spark Connect has no context
+        if not may_act:
+            return _log_unusable
         _warn(prepared.filter(F.col("reason").isNotNull()).count())
         return _ignore
     return counted.add
@@ -194,6 +211,14 @@ def _ignore(count: int) -> None:
     pass
 
 
+def _log_unusable(count: int) -> None:
+    log.warning("%s", _unusable(count))
+
+
+def _unusable(count: int) -> UnusableRows:
+    return UnusableRows(count, "swoop.spark.rejected(sets, ...) returns them with the reasons")
+
+
 def _warn(unusable: int) -> None:
     if unusable:
-        warnings.warn(UnusableRows(unusable, "swoop.spark.rejected(sets, ...) returns them with the reasons"), stacklevel=4)
+        warnings.warn(_unusable(unusable), stacklevel=4)

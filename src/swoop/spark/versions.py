@@ -1,0 +1,86 @@
+"""What differs between versions of Spark, all of it: the rest of :mod:`swoop.spark` knows none.
+
+| since | what | before |
+|---|---|---|
+| 4.1 | ``DataFrame.repartitionById`` | :func:`repartition_by_id` chooses keys whose hashes lie in the wanted partitions |
+| 4.1 | iterators in ``applyInArrow`` | :mod:`swoop.spark.groups` does the same with ``mapInArrow``, in every version |
+| 4.2 | runs on Java 23 and newer | :func:`newest_java` |
+"""
+
+from __future__ import annotations
+
+import pyspark
+from pyspark.sql import Column, DataFrame
+from pyspark.sql import functions as F  # noqa: N812
+
+OLDEST, NEWEST = (4, 0), (4, 3)
+"""The minor versions that were tested, and all between them."""
+
+
+def minor_version(version: str = pyspark.__version__) -> tuple[int, int]:
+    """A version without its patch level.
+
+    >>> minor_version("4.0.1"), minor_version("4.1.0.dev2")
+    ((4, 0), (4, 1))
+    """
+    major, minor, *_ = version.split(".")
+    return int(major), int(minor)
+
+
+def is_supported(version: str) -> bool:
+    """Whether a version is one of those that were tested.
+
+    >>> [is_supported(version) for version in ("3.5.9", "4.0.0", "4.3.7", "4.4.0")]
+    [False, True, True, False]
+    """
+    return OLDEST <= minor_version(version) <= NEWEST
+
+
+def newest_java(version: str = pyspark.__version__) -> int | None:
+    """The newest Java that a version runs on, if there is a newer one: its Hadoop asks for what Java 23 no longer has.
+
+    >>> newest_java("4.1.4"), newest_java("4.2.0")
+    (22, None)
+    """
+    return 22 if minor_version(version) < (4, 2) else None
+
+
+def repartition_by_id(frame: DataFrame, partitions: int, place: Column) -> DataFrame:
+    """Rows in the partition that an integer column says: 0, 1, 2, ... below ``partitions``."""
+    if hasattr(frame, "repartitionById"):
+        return frame.repartitionById(partitions, place)
+    return repartition_by_hash(frame, partitions, place)
+
+
+def repartition_by_hash(frame: DataFrame, partitions: int, place: Column) -> DataFrame:
+    """The same where Spark has only partitions by hash: of a key that is known to lie there."""
+    keys = F.array(*(F.lit(key) for key in partition_keys(partitions)))
+    return frame.repartition(partitions, F.element_at(keys, place.cast("int") + F.lit(1)))
+
+
+def partition_keys(partitions: int) -> list[int]:
+    """For each partition a small integer whose hash lies in it.
+
+    >>> partition_keys(4)
+    [12, 6, 2, 0]
+    """
+    found: dict[int, int] = {}
+    key = 0
+    while len(found) < partitions:
+        found.setdefault(hash_of(key) % partitions, key)
+        key += 1
+    return [found[place] for place in range(partitions)]
+
+
+def hash_of(number: int) -> int:
+    """What Spark's ``hash`` makes of a 32-bit integer: Murmur3 with the seed 42, by which it chooses partitions."""
+    mask = 0xFFFFFFFF
+    mixed = number * 0xCC9E2D51 & mask
+    mixed = (mixed << 15 | mixed >> 17) & mask
+    found = 42 ^ (mixed * 0x1B873593 & mask)
+    found = ((found << 13 | found >> 19) * 5 + 0xE6546B64) & mask
+    found ^= 4
+    found = (found ^ found >> 16) * 0x85EBCA6B & mask
+    found = (found ^ found >> 13) * 0xC2B2AE35 & mask
+    found ^= found >> 16
+    return found - (1 << 32) if found >> 31 else found

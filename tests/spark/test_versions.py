@@ -1,0 +1,46 @@
+"""What versions of Spark lack: what replaces it does the same, on the version at hand as well."""
+
+from __future__ import annotations
+
+import pyspark
+import pytest
+from pyspark.sql import SparkSession
+from pyspark.sql import functions as F  # noqa: N812
+
+from swoop.spark import slicing, topk_history, versions
+from swoop.spark.versions import hash_of, is_supported, repartition_by_hash, repartition_by_id
+from tests.spark.test_history import collected, frame, history
+from tests.spark.test_slices import stays_of
+
+
+def test_this_version_is_one_of_those_that_are_supported() -> None:
+    assert is_supported(pyspark.__version__)
+
+
+def test_the_hash_is_that_of_spark(spark: SparkSession) -> None:
+    numbers = [*range(300), -1, -(2**31), 2**31 - 1]
+    rows = spark.createDataFrame([(number,) for number in numbers], "number int")
+    assert [hash_of(number) for number in numbers] == [row[0] for row in rows.select(F.hash("number")).collect()]
+
+
+@pytest.mark.parametrize("repartition", [repartition_by_id, repartition_by_hash])
+@pytest.mark.parametrize("partitions", [1, 2, 13])
+def test_rows_are_in_the_partitions_that_are_wanted(spark: SparkSession, repartition: object, partitions: int) -> None:
+    assert callable(repartition)
+    rows = spark.range(50, numPartitions=3).withColumn("place", (F.col("id") % partitions).cast("int"))
+    found = repartition(rows, partitions, F.col("place")).select("place", F.spark_partition_id()).collect()
+    assert len(found) == 50
+    assert all(place == partition for place, partition in found)
+
+
+def test_a_history_without_what_is_new(spark: SparkSession, monkeypatch: pytest.MonkeyPatch) -> None:
+    records = history(100, 3)
+    used = []
+
+    def replaced(*arguments: object) -> object:
+        used.append(arguments)
+        return versions.repartition_by_hash(*arguments)  # type: ignore[arg-type]
+
+    monkeypatch.setattr(slicing, "repartition_by_id", replaced)
+    assert collected(topk_history(frame(spark, records), 4, 9, slices=5)) == stays_of(records, k=4, window=9)
+    assert len(used) == 1
