@@ -132,7 +132,8 @@ def test_metrics_are_called_after_families(folder: Path) -> None:
     assert "swoop_families 1.0" in text
     assert "stock" not in text
     assert len(live.no_changes) == 0
-    assert live.no_changes.to_arrow().column_names == ["time", "kind", "family", "into"]
+    names = ["time", "kind", "family", "into", "size", "total", "first_seen", "representative"]
+    assert live.no_changes.to_arrow().column_names == names
 
 
 def test_a_checkpoint_is_for_pairs_or_for_families(folder: Path) -> None:

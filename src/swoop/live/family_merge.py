@@ -60,6 +60,10 @@ class _Family:
         self.newest = max(self.newest, other.newest)
         other.into = self
 
+    def found(self) -> _Found:
+        """What it is now."""
+        return _Found(self.number, self.first, self.newest, self.size, self.total)
+
 
 _first = attrgetter("first")
 
@@ -172,7 +176,7 @@ class FamilyMerge:
         self._leaving: list[Key] = []  # the same sets, as a heap
         self._texts: dict[Key, str] = {}  # of the same sets
         self._count = 0  # families so far
-        self._found: list[tuple[int, int, Id, Id | None]] = []  # changes: time, kind, family, into
+        self._found: list[tuple[int, int, _Found, Id | None]] = []  # changes: time, kind, family, into
         self._id_type = pa.null()
         if union is not None and "family" in union.column_names:
             self._restore(union)
@@ -238,13 +242,14 @@ class FamilyMerge:
         for family in others:
             if family.total > 1:
                 self._note(time, MERGED, family, oldest)
-        self._note(time, GREW if oldest.total > 1 else BORN, oldest)
+        kind = GREW if oldest.total > 1 else BORN
         for family in others:
             oldest.absorb(family)
         oldest.size += 1
         oldest.total += 1
         oldest.newest = key
         self._know(key, oldest)
+        self._note(time, kind, oldest)
 
     def _expire(self, now: int) -> None:
         """Sets leave the window, all with the same time together; families end with their last sets, the oldest first."""
@@ -265,14 +270,18 @@ class FamilyMerge:
     # results
 
     def _note(self, time: int, kind: int, family: _Family, into: _Family | None = None) -> None:
-        self._found.append((time, kind, family.first[1], None if into is None else into.first[1]))
+        self._found.append((time, kind, family.found(), None if into is None else into.first[1]))
 
     def _changes(self) -> FamilyChanges:
         found, self._found = self._found, []
         rows = np.zeros(len(found), FAMILY_CHANGE)
-        for name, place in (("time", 0), ("kind", 1)):
-            rows[name] = [change[place] for change in found]
-        return make_changes(FamilyRows(rows, [change[2] for change in found], [change[3] for change in found]), self._clock)
+        for row, (time, kind, family, _) in zip(rows, found, strict=True):
+            row["time"], row["kind"], row["first_seen"] = time, kind, family.first[0]
+            row["size"], row["total"] = family.size, family.total
+        told = [family for _, _, family, _ in found]
+        newest = [family.newest for family in told]
+        names, representatives = [family.first[1] for family in told], [key[1] for key in newest]
+        return make_changes(FamilyRows(rows, names, [into for *_, into in found], representatives, newest), self._clock)
 
     def snapshot(self) -> MergedFamilies:
         """The families of now. O(n) with n sets known."""
@@ -282,7 +291,7 @@ class FamilyMerge:
         return MergedFamilies(
             tuple(self._of),
             np.fromiter(map(places.__getitem__, roots), np.int64, len(roots)),
-            [_Found(family.number, family.first, family.newest, family.size, family.total) for family in families],
+            [family.found() for family in families],
             self._now,
             self._clock,
             self._id_type,
