@@ -56,7 +56,7 @@ class Pair:
     start: Time
     end: Time | None
     newer_stream: Stream | None = field(default=None, repr=False, compare=False)
-    arrivals: tuple[int, int] | None = field(default=None, repr=False, compare=False)
+    arrivals: tuple[Any, Any] | None = field(default=None, repr=False, compare=False)
     newer_copies: int | None = field(default=None, repr=False)
     newer_first_seen: Time | None = field(default=None, repr=False)
     newer_last_seen: Time | None = field(default=None, repr=False)
@@ -148,7 +148,8 @@ class FamilyChange:
     total: int | None = None
     first_seen: Time | None = None
     representative: Id | None = None
-    newest: Any = field(default=None, repr=False, compare=False)
+    arrival: int | None = field(default=None, repr=False, compare=False)
+    sets: tuple[Any, Any] | None = field(default=None, repr=False, compare=False)  # its first and its newest, for its source
 
 
 @dataclass(frozen=True, slots=True)

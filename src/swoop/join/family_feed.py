@@ -60,14 +60,15 @@ def make_list(rows: np.ndarray, last_seen: np.ndarray, names: list[Id], represen
 class FamilyRows:
     """Changes: rows of the engine with the ids that go with them.
 
-    ``newest`` None: what the engine has for it. Sizes of -1: nothing is known of what the family was, or who its newest set.
+    ``sets``: what their source calls the first and the newest sets of families; None: by their arrival numbers. Sizes of -1:
+    nothing is known of what the family was, or which its newest set.
     """
 
     rows: np.ndarray
     families: list[Id]
     into: list[Id | None]
     representatives: list[Id | None]
-    newest: list[Any] | None = None
+    sets: list[tuple[Any, Any]] | None = None
 
 
 def make_changes(found: FamilyRows, clock: Clock) -> FamilyChanges:
@@ -77,9 +78,10 @@ def make_changes(found: FamilyRows, clock: Clock) -> FamilyChanges:
         row = rows[index]
         told: tuple[Any, ...] = ()
         if row["size"] >= 0:
-            newest = int(row["newest"]) if found.newest is None else found.newest[index]
+            first, newest = int(row["family"]), int(row["newest"])
             first_seen = clock.result_time(int(row["first_seen"]))
-            told = int(row["size"]), int(row["total"]), first_seen, found.representatives[index], newest
+            sets = (first, newest) if found.sets is None else found.sets[index]
+            told = int(row["size"]), int(row["total"]), first_seen, found.representatives[index], first, sets
         time = clock.result_time(int(row["time"]))
         return FamilyChange(time, KINDS[row["kind"]], found.families[index], found.into[index], *told)
 
