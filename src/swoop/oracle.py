@@ -20,7 +20,7 @@ from dataclasses import dataclass
 from fractions import Fraction
 from typing import Any
 
-from swoop.results import Change, Family, FamilyChange, Id, Kind, Pair, Stream, Token
+from swoop.results import Change, Family, FamilyChange, FamilyKind, Id, Kind, Pair, Stream, Token
 from swoop.similarity import COSINE, DICE, HAMMING, JACCARD, OVERLAP, Similarity, find_similarity
 from swoop.spec import Copies
 from swoop.times import Clock, Time, find_window
@@ -337,18 +337,35 @@ def _grow_families(stream: _Stream, until: int) -> tuple[dict[int, list[int]], l
     feed: list[FamilyChange] = []
     for arrival, tick in [*enumerate(stream.ticks), (len(stream.ticks), until)]:
         ended = sorted((end, first) for first, members in found.items() if (end := stream.end(members[-1])) <= tick)
-        gone = [(int(end), first) for end, first in ended if len(found.pop(first)) > 1]
-        feed += [FamilyChange(stream.clock.result_time(end), "ended", stream.name(first)) for end, first in gone]
+        gone = [(int(end), first) for end, first in ended if len(found[first]) > 1]
+        feed += [_family_change(stream, end, "ended", found[first]) for end, first in gone]
+        for _, first in ended:
+            del found[first]
         if arrival == len(stream.ticks):
             break
         linked = [first for first in sorted(found) if any(_is_linked(stream, arrival, other) for other in found[first])]
-        into, time = min([*linked, arrival]), stream.time(arrival)
+        into = min([*linked, arrival])
         merged = [first for first in linked[1:] if len(found[first]) > 1]
-        feed += [FamilyChange(time, "merged", stream.name(first), stream.name(into)) for first in merged]
-        if linked:
-            feed.append(FamilyChange(time, "grew" if len(found[into]) > 1 else "born", stream.name(into)))
+        feed += [_family_change(stream, tick, "merged", found[first], into) for first in merged]
+        kind: FamilyKind = "grew" if linked and len(found[into]) > 1 else "born"
         found[into] = [*sorted(other for first in linked for other in found.pop(first)), arrival]
+        if linked:
+            feed.append(_family_change(stream, tick, kind, found[into]))
     return found, feed
+
+
+def _family_change(stream: _Stream, tick: int, kind: FamilyKind, members: list[int], into: int | None = None) -> FamilyChange:
+    """What happens at a time to the family of these sets."""
+    return FamilyChange(
+        stream.clock.result_time(tick),
+        kind,
+        stream.name(members[0]),
+        None if into is None else stream.name(into),
+        sum(stream.is_valid(member, tick) for member in members),
+        len(members),
+        stream.time(members[0]),
+        stream.name(members[-1]),
+    )
 
 
 def _is_linked(stream: _Stream, newer: int, older: int) -> bool:

@@ -56,7 +56,7 @@ class Pair:
     start: Time
     end: Time | None
     newer_stream: Stream | None = field(default=None, repr=False, compare=False)
-    arrivals: tuple[int, int] | None = field(default=None, repr=False, compare=False)
+    arrivals: tuple[Any, Any] | None = field(default=None, repr=False, compare=False)
     newer_copies: int | None = field(default=None, repr=False)
     newer_first_seen: Time | None = field(default=None, repr=False)
     newer_last_seen: Time | None = field(default=None, repr=False)
@@ -131,12 +131,25 @@ class FamilyChange:
         The id of the family.
     into
         Of which family it is a part from now on, if it merged.
+    size, total
+        How many of its sets are in the window then, and how many it has had; of one that merged, what it brings along. None,
+        like what follows, in changes that an earlier release has saved.
+    first_seen
+        The time of its first set.
+    representative
+        The id of its newest set: where it was born or grew, of the one that joined it.
     """
 
     time: Time
     kind: FamilyKind
     family: Id
     into: Id | None = None
+    size: int | None = None
+    total: int | None = None
+    first_seen: Time | None = None
+    representative: Id | None = None
+    arrival: int | None = field(default=None, repr=False, compare=False)
+    sets: tuple[Any, Any] | None = field(default=None, repr=False, compare=False)  # its first and its newest, for its source
 
 
 @dataclass(frozen=True, slots=True)

@@ -18,7 +18,7 @@ from rich.console import Console
 from swoop.cli.family_views import family_picture, find_family_view
 from swoop.cli.views import find_view, picture
 from swoop.results import Change, Pair
-from tests.support.waves import Waves
+from tests.support.waves import SAME, Waves
 
 NOON = dt.datetime(2024, 5, 1, 12, 0, 0, 250_000, dt.UTC)
 TEXT = "does anyone else find the tram to Lima slow, and now I want ramen, ask the cat, it was a noisy idea"
@@ -147,7 +147,11 @@ def test_families_as_lines_and_json(capsys: pytest.CaptureFixture[str]) -> None:
     find_family_view(True).changed(changes, waves)
     told = [json.loads(line) for line in capsys.readouterr().out.splitlines()]
     assert len(told) == len(changes)
-    assert (told[0]["kind"], told[0]["family"], told[0]["size"], told[0]["into"]) == ("born", 0, 10, None)
+    assert (told[0]["kind"], told[0]["family"], told[0]["size"], told[0]["into"]) == ("born", 0, 2, None)
+    assert (told[-1]["size"], told[-1]["total"], told[-1]["first_seen"]) == (10, 10, "2024-05-01T12:00:01+00:00")
+    assert told[0]["text"] == SAME
     waves.families_of.advance(waves.time + dt.timedelta(days=1))
     find_family_view(False).changed(waves.changes(), waves)
-    assert [line.split()[2] for line in capsys.readouterr().out.splitlines()] == ["ended", "ended"]
+    lines = capsys.readouterr().out.splitlines()
+    assert [line.split()[2] for line in lines] == ["ended", "ended"]
+    assert lines[0].endswith(f"ended      0, 10 records in all: {SAME}")

@@ -127,20 +127,53 @@ def test_families_end_and_merge(told: bool) -> None:
         assert {life[2] for life in lives.values()} == {"ended"}
 
 
+def test_families_that_come_and_go_between_two_looks() -> None:
+    """The card of one that is over says what the chart says, and calls no texts the same that are not."""
+    waves = Waves("10 s")
+    board = Board(clock=Clock())
+    waves.run(4)
+    board.take_changes(waves.changes())  # before there is anything to show
+    board.show(waves)
+    refreshed(board)
+    waves.run(197)
+    for number in range(5):
+        waves.post(f"unseen wave {['one', 'two'][number // 4]} a b c d e f")
+    waves.families_of.advance(waves.time.replace(hour=13))
+    board.take_changes(waves.changes())
+    state = refreshed(board)
+    assert not state["families"]
+    cards = {row["id"]: row for row in state["ended"].values()}
+    lives = {life["family"]: life for life in state["lives"].values()}
+    assert {name: row["total"] for name, row in cards.items()} == {"0": 67, "1": 67, "201": 5}
+    assert {name: life["records"] for name, life in lives.items()} == {"0": 67, "1": 67, "201": 5}
+    assert {name: life["from"] for name, life in lives.items()} == {name: row["first_seen"] for name, row in cards.items()}
+    assert {name: (row["kinds"], row["looked"]) for name, row in cards.items()} == {"0": (1, 67), "1": (2, 67), "201": (2, 5)}
+    assert [text["count"] for text in cards["201"]["texts"]] == [4, 1]
+    assert (cards["201"]["newest"], cards["201"]["last_seen"]) == ("205", "2024-05-01T12:03:25+00:00")
+    assert [size for _, size in cards["201"]["trend"]] == [2, 3, 4, 5]
+
+
 def test_lives_are_told_once_and_bounded() -> None:
     lives = Lives(5)
     for number in range(100):
         for _ in range(2):
-            lives.take(FamilyChange(number, "born", number))
-        lives.take(FamilyChange(number + 1, "ended", number - 3))
-    assert [life["family"] for life in lives.rows().values()] == ["92", "93", "94", "95", "96", "97", "98", "99"]
-    lives.take(FamilyChange(200, "grew", "unknown"))
+            lives.take(FamilyChange(number, "born", number, None, 2, 2, number - 1, "x"))
+            lives.take(FamilyChange(number + 1, "grew", number, None, 3, 3, number - 1, "y"))
+        if number > 2:
+            for _ in range(2):
+                lives.take(FamilyChange(number + 1, "ended", number - 3, None, 0, 3, number - 4, "y"))
+    assert [(life["family"], life["records"]) for life in lives.rows().values()] == [(str(n), 3) for n in range(92, 100)]
+    lives.take(FamilyChange(200, "ended", "unseen", None, 0, 201, 7, "x"))  # what began is not known, but what it was is
+    assert list(lives.rows().values())[4] == {
+        "family": "unseen", "from": 7, "to": 200, "records": 201, "how": "ended", "into": None
+    }  # fmt: skip
+    lives.take(FamilyChange(200, "ended", "saved long ago"))
     for number in range(100):
-        lives.take(FamilyChange(200, "born", f"open {number}"))
+        lives.take(FamilyChange(200, "born", f"open {number}", None, 2, 2, 199, "x"))
     assert len(lives.rows()) <= 10
     family = Family("guessed", 9, 9, 1, 2, "x", 0)
     lives.compare([family], [], 3)
-    lives.compare([], ["guessed"], 7)
+    lives.compare([], [family], 7)
     lives.compare([family], [], 8)  # it is over, though the last look is of before that
     assert [life["to"] for life in lives.rows().values() if life["family"] == "guessed"] == [7]
 

@@ -1,4 +1,5 @@
-"""Make small saved joins with the release that is installed: ``python -m tests.formats.make tests/formats/version-2``.
+"""Make small saved joins with the release that is installed: ``python -m tests.formats.make tests/formats/version-2``; or
+small saved families, if the folder is called ``families-2``.
 
 Run once for each version of the format, by the last release that writes it; files that are there are never made again. Only
 what is public is used, so that any release can run this.
@@ -85,6 +86,28 @@ def stream(name: str, options: dict[str, Any]) -> list[dict[str, Any]]:
     return found
 
 
+FAMILIES: dict[str, dict[str, Any]] = {
+    "integers": {"min_similarity": 0.5, "window": 4},
+    "last": {"min_similarity": 0.6, "window": {"last": 8}, "similarity": "dice"},
+    "clock": {"min_similarity": 0.5, "window": "5 s", "similarity": {"user": "share"}},
+}
+
+
+def make_families(folder: Path) -> None:
+    folder.mkdir(parents=True)
+    for name, options in FAMILIES.items():
+        families = swoop.Families(**options_of(options))
+        records = stream(name, options)
+        read = 0
+        for number, record in enumerate(records[:SAVED]):
+            families.insert(**{key: value for key, value in record_of(record).items() if key != "stream"})
+            if number == 10:
+                read = len(families.changes())
+        families.save(folder / f"{name}.families")
+        known = {"options": options, "saved": SAVED, "changes_read": read, "records": records}
+        (folder / f"{name}.json").write_text(json.dumps(known))
+
+
 def make(folder: Path) -> None:
     folder.mkdir(parents=True)
     for name, options in JOINS.items():
@@ -102,4 +125,5 @@ def make(folder: Path) -> None:
 
 
 if __name__ == "__main__":
-    make(Path(sys.argv[1]))
+    target = Path(sys.argv[1])
+    (make_families if target.name.startswith("families") else make)(target)

@@ -125,12 +125,12 @@ def test_the_definition_by_example() -> None:
     families.advance(24)
     assert not families.families()
     assert list(families.changes()) == [
-        FamilyChange(2, "born", "b"),
-        FamilyChange(3, "born", "a"),
-        FamilyChange(5, "merged", "b", "a"),
-        FamilyChange(5, "grew", "a"),
-        FamilyChange(14, "grew", "a"),
-        FamilyChange(24, "ended", "a"),
+        FamilyChange(2, "born", "b", None, 2, 2, 1, "c"),
+        FamilyChange(3, "born", "a", None, 2, 2, 0, "d"),
+        FamilyChange(5, "merged", "b", "a", 2, 2, 1, "c"),
+        FamilyChange(5, "grew", "a", None, 6, 6, 0, "f"),
+        FamilyChange(14, "grew", "a", None, 2, 7, 0, "g"),
+        FamilyChange(24, "ended", "a", None, 0, 7, 0, "g"),
     ]
     assert not families.changes()
 
@@ -339,7 +339,8 @@ def test_what_goes_on_elsewhere_goes_on(tmp_path: Path) -> None:
     ("change", "why"),
     [
         (with_settings(format="swoop join"), "is not a file of saved families"),
-        (with_settings(version=2), "reads versions up to 1"),
+        (with_settings(version=3), "reads versions up to 2"),
+        (with_settings(version=1), "newest_id_bytes, but should be time"),
         (with_settings(min_similarity=None), "min_similarity in settings.json is None"),
         (with_settings(min_similarity=0.1), "linked sets are of different families"),
         (with_settings(min_similarity=3), "from 0 to 1"),
@@ -364,6 +365,14 @@ def test_what_goes_on_elsewhere_goes_on(tmp_path: Path) -> None:
         (in_changes("into", lambda values: [0, *values[1:]]), "that did not has"),
         (in_changes("time", lambda values: values[::-1]), "times of changes fall"),
         (in_changes("family_id_string", lambda values: [None, *values[1:]]), "a family of a change has no id"),
+        (in_changes("size", lambda values: [-2, *values[1:]]), "size of a change is not from -1"),
+        (in_changes("size", lambda values: [0, *values[1:]]), "a size or a total that it cannot have"),
+        (in_changes("size", lambda values: [-1, *values[1:]]), "a newest set of a change has no id"),
+        (in_changes("total", lambda values: [1, *values[1:]]), "a size or a total that it cannot have"),
+        (in_changes("total", lambda values: [2**62, *values[1:]]), "a size or a total that it cannot have"),
+        (in_changes("first_seen", lambda values: [2**62, *values[1:]]), "a first or a newest set that it cannot have"),
+        (in_changes("newest", lambda values: [2**62, *values[1:]]), "a first or a newest set that it cannot have"),
+        (in_changes("newest_id_string", lambda values: [None, *values[1:]]), "a newest set of a change has no id"),
     ],
 )
 def test_refused(tmp_path: Path, change: Callable[[Members], None], why: str) -> None:

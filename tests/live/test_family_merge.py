@@ -49,7 +49,7 @@ def test_links_that_several_cells_find_count_once() -> None:
     merge = merge_of()
     a, b, c = (1, "a", 0), (2, "b", 0), (2, "b", 1)  # two sets of the same time and id
     found = list(merge.apply(links((b, a), (c, b), (c, a), (b, a)), 5))
-    assert found == [FamilyChange(2, "born", "a"), FamilyChange(2, "grew", "a")]
+    assert found == [FamilyChange(2, "born", "a", None, 2, 2, 1, "b"), FamilyChange(2, "grew", "a", None, 3, 3, 1, "b")]
     assert members(merge, "a") == ["a", "b", "b"]
     assert [(family.size, family.total, family.representative) for family in merge.snapshot().families()] == [(3, 3, "b")]
     with pytest.raises(NotInWindow, match="there is no family 'b' of at least two sets"):
@@ -62,21 +62,24 @@ def test_families_merge_and_end_in_the_order_of_their_first_sets() -> None:
     assert [change.kind for change in merge.apply(links((d, a), (c, b)), 3)] == ["born", "born"]
     later = merge_of(merge.snapshot().union(), 3)
     for one in (merge, later):
-        assert list(one.apply(links((e, b), (e, d)), 4)) == [FamilyChange(4, "merged", 4, 5), FamilyChange(4, "grew", 5)]
+        assert list(one.apply(links((e, b), (e, d)), 4)) == [
+            FamilyChange(4, "merged", 4, 5, 2, 2, 2, 3),
+            FamilyChange(4, "grew", 5, None, 5, 5, 1, 1),
+        ]
         (family,) = one.snapshot().families()
         assert (family.id, family.size, family.total, family.first_seen, family.last_seen) == (5, 5, 5, 1, 4)
         assert members(one, family) == members(one, 5) == [5, 4, 3, 6, 1]
         assert list(one.apply(pa.table({}), 12)) == []
         assert members(one, 5) == [3, 6, 1]
         assert list(merge_of(one.snapshot().union(), 12).snapshot().families()) == list(one.snapshot().families())
-        assert list(one.apply(pa.table({}), 14)) == [FamilyChange(14, "ended", 5)]
+        assert list(one.apply(pa.table({}), 14)) == [FamilyChange(14, "ended", 5, None, 0, 5, 1, 1)]
         assert (len(one.snapshot()), one.snapshot().union().num_rows) == (0, 0)
     x, y = (20, 9, 0), (20, 8, 0)
     assert list(merge.apply(links(((21, 1, 0), x), ((21, 2, 0), y)), 40)) == [
-        FamilyChange(21, "born", 9),
-        FamilyChange(21, "born", 8),
-        FamilyChange(31, "ended", 8),
-        FamilyChange(31, "ended", 9),
+        FamilyChange(21, "born", 9, None, 2, 2, 20, 1),
+        FamilyChange(21, "born", 8, None, 2, 2, 20, 2),
+        FamilyChange(31, "ended", 8, None, 0, 2, 20, 2),
+        FamilyChange(31, "ended", 9, None, 0, 2, 20, 1),
     ]
 
 

@@ -16,7 +16,10 @@ from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
 from swoop.errors import InvalidArgument, InvalidType, NotInWindow
+from swoop.join import payloads
 from swoop.live.metrics import Metrics
+from swoop.live.outputs import CallbackOutput
+from swoop.results import FamilyChange
 from tests.support.live_runs import (
     SPEC,
     Row,
@@ -103,6 +106,30 @@ def test_examples_are_the_newest_with_different_texts(folder: Path) -> None:
         live.examples(0, "1")
 
 
+@pytest.mark.parametrize("most", [0, 1 << 20])
+def test_texts_of_families_that_begin_and_end_in_a_batch(folder: Path, monkeypatch: pytest.MonkeyPatch, most: int) -> None:
+    """They are there as long as the batch is the last one; then, as long as they are small together."""
+    monkeypatch.setattr(payloads, "LINGERING", most)
+    monkeypatch.setattr(payloads, "LIMIT", 1)
+    told: list[FamilyChange] = []
+    live = start(folder, families(replace(with_join(SPEC, window=3), lateness=0), 0.5))
+    live._changes = CallbackOutput(lambda changes, batch: told.extend(changes))
+    names = iter("abcdefghijklmnop")
+    for batch, begin in enumerate((0, 100)):
+        rows = [Row(begin + n, begin + n, (1, 2, 3)) for n in range(4)] + [Row(begin + 50, begin + 50, (9,))]
+        live.process(batch, table(rows).append_column("text", [[next(names) for _ in rows]]))
+        found = [(change.kind, change.total, live.texts(change)) for change in told[4 * batch :]]
+        texts = "abcd" if batch == 0 else "fghi"
+        assert found == [
+            ("born", 2, (texts[0], texts[1])),
+            ("grew", 3, (texts[0], texts[2])),
+            ("grew", 4, (texts[0], texts[3])),
+            ("ended", 4, (texts[0], texts[3])),
+        ]
+    assert live.texts(told[0]) == ((None, None) if most == 0 else ("a", "b"))
+    assert live.texts(FamilyChange(1, "born", 0)) == (None, None)
+
+
 def test_other_threads_see_whole_steps(folder: Path) -> None:
     """Whoever asks while batches are processed sees families as they were after one of them."""
     live = start(folder, WAVES)
@@ -132,7 +159,8 @@ def test_metrics_are_called_after_families(folder: Path) -> None:
     assert "swoop_families 1.0" in text
     assert "stock" not in text
     assert len(live.no_changes) == 0
-    assert live.no_changes.to_arrow().column_names == ["time", "kind", "family", "into"]
+    names = ["time", "kind", "family", "into", "size", "total", "first_seen", "representative"]
+    assert live.no_changes.to_arrow().column_names == names
 
 
 def test_a_checkpoint_is_for_pairs_or_for_families(folder: Path) -> None:

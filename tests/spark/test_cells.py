@@ -8,10 +8,13 @@ from __future__ import annotations
 
 import pickle
 import random
+import re
 import shutil
+from collections import Counter
 from dataclasses import replace
 from pathlib import Path
 from typing import Any
+from unittest.mock import patch
 
 import pandas as pd
 import pyarrow as pa
@@ -24,13 +27,13 @@ from swoop.errors import InternalError, InvalidArgument, InvalidFile, NotInWindo
 from swoop.join.topk_join import TopKJoin
 from swoop.live import chunks
 from swoop.live.cell import Cell, CellState, error_from_json, error_to_json
-from swoop.live.cell_engines import CellEngines, FamilyCellEngines
+from swoop.live.cell_engines import CellEngines, FamilyCellEngines, read_results
 from swoop.live.cells import copies_count_once, make_cell
 from swoop.live.checkpoint import Checkpoint
 from swoop.live.grid import Grid
 from swoop.live.live_families import LiveFamilies
 from swoop.live.live_stream import LiveStream
-from swoop.live.outputs import FolderOutput
+from swoop.live.outputs import CallbackOutput, FolderOutput
 from swoop.live.pieces import concatenated
 from swoop.results import Pair
 from swoop.spark import cells as cells_module
@@ -38,6 +41,7 @@ from swoop.spark.cells import Cells, Layout, packed, serialise
 from swoop.spec import FamilySpec
 from swoop.text.functions import TokenFunction, words
 from tests.live.test_earlier_release import BATCHES, DATA
+from tests.support import crafted, live_runs
 from tests.support.live_runs import (
     FUNCTIONS,
     SPEC,
@@ -245,6 +249,36 @@ def test_texts_in_cells_and_in_one_engine(folder: Path, function: TokenFunction)
         start(folder, Cluster(with_texts(scenario(), words("tokens", keep_urls=False)), 2, random.Random(1)))
 
 
+@pytest.mark.parametrize("copies", ["each", "once"])
+def test_texts_to_show_are_those_of_one_engine(folder: Path, copies: str) -> None:
+    """Of records, those of the newest copies; also of pairs that come and go in one batch; also of two that look the same."""
+    case = scenario()
+    spec = replace(with_join(case.spec, copies=copies, window=2, k=4), lateness=0)
+    rows = [replace(row, id=row.id % 2, time=row.time // 3, reason=None) for batch in case.batches for row in batch]
+    rows = [*{(row.time, row.id, frozenset(row.tokens)): row for row in rows}.values()]  # else it is not told which is which
+    case = replace(case, batches=[rows[n : n + 15] for n in range(0, len(rows), 15)], spec=spec)
+    cluster = Cluster(case, 2, random.Random(4))
+    alone, live = live_runs.start(fresh(folder) / "alone", spec), start(folder / "cells", cluster)
+    told: dict[Any, list[Any]] = {alone: [], live: []}
+    for stream, found in told.items():
+        stream._changes = CallbackOutput(lambda changes, batch, found=found: found.append(list(changes)))
+    for batch, part in enumerate(case.batches):
+        rows_of = table(part).append_column("text", [[f"text {batch} {n}" for n in range(len(part))]])
+        alone.process(batch, rows_of)
+        live.process(batch, cluster.run(rows_of, None, "run"))
+        if batch == 2:
+            live = start(folder / "cells", cluster)  # what is resumed knows the same
+        assert list(live.topk) == list(alone.topk)
+        assert [live.texts(pair) for pair in live.topk] == [alone.texts(pair) for pair in alone.topk]
+        assert [live.explain(pair) for pair in live.topk] == [alone.explain(pair) for pair in alone.topk]
+        if batch == 1:
+            ways = [[stream.texts(change.pair) for change in found[-1]] for stream, found in told.items()]
+            assert {change.kind for change in told[live][-1]} == {"enter", "expired", "outranked"}
+            assert None not in {text for texts in ways[1] for text in texts}
+            if copies == "each":
+                assert ways[0] == ways[1]
+
+
 def test_a_user_defined_similarity(folder: Path) -> None:
     """It goes to the workers, and ranks the pairs of all cells."""
     case = scenario()
@@ -349,7 +383,53 @@ def test_records_that_outlive_their_first_sets(folder: Path) -> None:
     (pair,) = live.topk
     assert live.explain(pair).shared == {8}
     with pytest.raises(NotInWindow, match="no longer in the top-k"):
-        live.explain(replace(pair, newer=3))
+        live.explain(replace(pair, arrivals=None))
+
+
+CRAFTS = (crafted._change_value, crafted._change_type, crafted._change_rows, crafted._change_columns)
+
+
+@pytest.mark.no_cover
+@pytest.mark.parametrize("finds", ["pairs", "two streams", "records", "families"])
+def test_crafted_unions(folder: Path, finds: str) -> None:
+    """What the driver knew is refused when the stream starts, or nothing that comes later stumbles over it."""
+    case = lasting_records() if finds == "records" else scenario(two_streams=finds == "two streams")
+    case = replace(case, spec=live_runs.families(case.spec, 0.3)) if finds == "families" else case
+    if finds == "two streams":
+        case = replace(case, batches=[[replace(r, stream=("left", "right")[r.id % 2]) for r in rows] for rows in case.batches])
+    cluster = Cluster(case, 2, random.Random(3))
+    live = start(fresh(folder), cluster)
+    for batch, rows in enumerate(case.batches[:5]):
+        live.process(batch, cluster.run(table(rows), None, "run"))
+    state = live._state
+    union, now = live._steps._union(), state.watermark - 1
+    told = read_results(cluster.run(table(case.batches[5]), None, "run"))[0]["events"]
+    assert union.num_rows
+    assert told.num_rows
+    outcomes: Counter[str] = Counter()
+    for seed in range(400):
+        rng = random.Random(seed)
+        try:
+            changed = rng.choice(CRAFTS)(rng, union)
+        except (pa.ArrowException, ValueError, TypeError, OverflowError):
+            continue
+        with patch.object(live._checkpoint, "read", lambda *_, changed=changed: [changed]):
+            try:
+                live._steps.restore(state, case.spec.k)
+            except InvalidFile as error:
+                outcomes["refused"] += bool(re.search("damaged: what cells had found by states/0.*Restore it", str(error)))
+                continue
+        try:
+            live._steps._union()
+            with live._steps._blaming(state, ValueError):
+                list(live._steps._apply(told, now + 4))
+            live._steps._union()
+            list(live._steps.snapshot(state).result.families() if finds == "families" else live._steps.snapshot(state).result)
+            outcomes["went on"] += 1
+        except (InvalidFile, InternalError) as error:
+            outcomes[type(error).__name__] += 1
+    assert outcomes["refused"] > 100, outcomes
+    assert outcomes["went on"] > 20, outcomes
 
 
 def test_crafted_names(folder: Path) -> None:

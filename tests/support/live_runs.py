@@ -248,7 +248,8 @@ def expected(run: Run) -> Any:
     if isinstance(run.spec.join, FamilySpec):
         join = run.spec.join
         asked: Any = (records, join.min_similarity, join.window, join.similarity)
-        feed = [(c.time, c.kind, c.family, c.into) for c in oracle.family_changes(*asked)]
+        names = columns_of(run.spec)
+        feed = [(c.time, c.kind, *(getattr(c, name) for name in names)) for c in oracle.family_changes(*asked)]
         return feed, late, rejected, oracle.families(*asked)
     judged = judge(records, **run.options())
     names = columns_of(run.spec)
@@ -259,7 +260,7 @@ def expected(run: Run) -> Any:
 def columns_of(spec: StreamSpec) -> tuple[str, ...]:
     """What is compared of pairs, or of families."""
     if isinstance(spec.join, FamilySpec):
-        return ("family", "into")
+        return ("family", "into", "size", "total", "first_seen", "representative")
     seen = [f"{which}_{what}" for which in ("newer", "older") for what in ("copies", "first_seen", "last_seen")]
     return ("newer", "older", "similarity", "overlap", "start", "end", *(seen if spec.pairs.copies == "once" else ()))
 

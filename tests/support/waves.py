@@ -8,7 +8,7 @@ from types import SimpleNamespace
 from typing import Any
 
 import swoop
-from swoop.results import Family, FamilyChanges, FamilyList, Id
+from swoop.results import Family, FamilyChange, FamilyChanges, FamilyList, Id
 
 START = dt.datetime(2024, 5, 1, 12, 0, tzinfo=dt.UTC)
 SAME = "Win a phone, it is free, claim it at the link below"
@@ -53,6 +53,10 @@ class Waves:
     def examples(self, family: Id | Family, n: int = 3) -> list[tuple[Any, Any, str | None]]:
         """The newest members first."""
         return [(name, *self.said[name]) for name in reversed(self.members(family)[-n:])]
+
+    def texts(self, change: FamilyChange) -> tuple[str | None, str | None]:
+        assert change.sets is not None
+        return self.said[change.sets[0]][1], self.said[change.sets[1]][1]
 
     def changes(self) -> FamilyChanges:
         return self.families_of.changes()

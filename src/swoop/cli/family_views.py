@@ -19,6 +19,7 @@ if TYPE_CHECKING:
 
 SHOWN = 10  # families
 LOOKED = 100  # members of a family whose texts are compared
+TOLD = ("time", "kind", "family", "into", "size", "total", "first_seen", "representative")
 
 
 class HasFamilies(Protocol):
@@ -27,6 +28,8 @@ class HasFamilies(Protocol):
     def families(self, n: int | None = None, order: Any = "size") -> FamilyList: ...
 
     def examples(self, family: Any, n: int = 3) -> list[tuple[Any, Any, str | None]]: ...
+
+    def texts(self, change: FamilyChange) -> tuple[str | None, str | None]: ...
 
     @property
     def stats(self) -> Any: ...
@@ -42,43 +45,29 @@ def find_family_view(as_json: bool) -> View:
 
 
 class FamilyJsonView(View):
-    """One JSON object per change, with the family as it is after the last batch, if it is there."""
+    """One JSON object per change, with the text of the newest set."""
 
     def changed(self, changes: Sequence[FamilyChange], handle: HasFamilies) -> None:
-        there = {family.id: family for family in handle.families()} if changes else {}
         for change in changes:
-            family = there.get(change.family)
-            facts = {
-                name: getattr(family, name, None) for name in ("size", "total", "first_seen", "last_seen", "representative")
-            }
-            text = None if family is None else newest_text(family, handle)
-            told = {"time": change.time, "kind": change.kind, "family": change.family, "into": change.into}
-            print_json({**told, **facts, "text": text})
+            print_json({**{name: getattr(change, name) for name in TOLD}, "text": handle.texts(change)[1]})
 
 
 class FamilyLinesView(LinesView):
     """A line when a family is born, has grown, becomes part of another one, or ends; and what is there at the end."""
 
     def changed(self, changes: Sequence[FamilyChange], handle: HasFamilies) -> None:
-        there = {family.id: family for family in handle.families()} if changes else {}
         last = {change.family: place for place, change in enumerate(changes) if change.kind in ("born", "grew")}
         for place, change in enumerate(changes):
             if last.get(change.family, place) != place and change.kind == "grew":
                 continue  # one line per family and look is enough
             line = f"{shown_time(change.time)}  {change.kind:9}  {shown_name(change.family)}"
-            family = there.get(change.family)
-            if change.into is not None:
-                line += f" into {shown_name(change.into)}"
-            elif family is not None and change.kind != "ended":
-                line += f", {counted(family.size, 'record', 'records')}"
-                text = newest_text(family, handle)
-                line += "" if text is None else f": {short(text)}"
+            line += "" if change.into is None else f" into {shown_name(change.into)}"
+            count = change.total if change.kind == "ended" else change.size
+            if count is not None:
+                line += f", {counted(count, 'record', 'records')}{' in all' if change.kind == 'ended' else ''}"
+            text = handle.texts(change)[1]
+            line += "" if text is None else f": {short(text)}"
             results().print(line, soft_wrap=True)
-
-
-def newest_text(family: Family, handle: HasFamilies) -> str | None:
-    """A text of a family; None if there is none."""
-    return next((text for _, _, text in handle.examples(family, 1)), None)
 
 
 def family_picture(handle: HasFamilies, console: Console, rate: float) -> Group:

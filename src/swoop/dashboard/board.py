@@ -151,13 +151,17 @@ class Board:
         with self._refreshing:
             with self._lock:
                 source, families = self._source, self._families
-                (changes, complete), (family_changes, _) = self._changes.take(), self._family_changes.take()
+                changes, complete = self._changes.take()
+                family_changes = self._family_changes.take()[0] if families is not None else ()
             for change in chain.from_iterable(changes):
                 self._timeline.take(change)
                 self._reader.reached(change.time)
-            for change in chain.from_iterable(family_changes):
+            told = list(chain.from_iterable(family_changes))
+            for change in told:
                 self._lives.take(change)
                 self._reader.reached(change.time)
+            if families is not None:
+                self._reader.families.take(told, families)
             state = self._reader.read(source, families, self._timeline, self._lives, complete=complete)
             with self._lock:
                 changed = difference(self._state, state)

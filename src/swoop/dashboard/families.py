@@ -11,7 +11,7 @@ from swoop.dashboard.lives import Lives
 from swoop.dashboard.wire import family_key, in_json, shown_id, shown_time
 from swoop.errors import NotInWindow
 from swoop.marking import contents, marked_together
-from swoop.results import Family, Id
+from swoop.results import Family, FamilyChange, Id
 from swoop.times import Time
 
 if TYPE_CHECKING:
@@ -23,6 +23,9 @@ ENDED = 60  # families that are over, of those that were shown; the largest of t
 TEXTS, TEXT = 3, 240  # different texts of a family on its card, and characters of each
 LOOKED = 100  # members whose texts are compared
 MEMBERS, MEMBER_TEXT = 300, 2_000  # in the list of all members
+Example = tuple[Any, Time | None, str | None]
+"""The id, the time and the text of a member."""
+
 POINTS = 32  # of the growth of a family
 SPAN = 10.0  # seconds over which growth is measured
 SHARE = 0.05  # of the time that may be spent on reading families, whose cost grows with the window
@@ -31,7 +34,8 @@ SHARE = 0.05  # of the time that may be spent on reading families, whose cost gr
 class FamilySource(Protocol):
     """What the page reads: a running stream's handle, or a :class:`swoop.Families`.
 
-    Optional: ``examples(family, n)`` with the id, time and text of at most n members, ``is_active`` and ``failure``.
+    Optional: ``examples(family, n)`` with the id, time and text of at most n members, ``texts(change)`` with those of the first
+    and the newest member at a change, ``is_active`` and ``failure``.
     """
 
     def families(self, n: int | None = None, order: Any = "size", /) -> FamilyList: ...
@@ -55,10 +59,11 @@ class FamilyReader:
 
     def __init__(self, clock: Callable[[], float]) -> None:
         self._clock = clock
-        self.restart()
+        self._follow(None)
 
-    def restart(self) -> None:
+    def _follow(self, source: FamilySource | None) -> None:
         """Begin with another source."""
+        self._source = source
         self.families: dict[str, Family] = {}
         self.rows: dict[str, dict[str, Any]] = {}
         self.orders: dict[str, list[str]] = {order: [] for order in ORDERS}
@@ -70,24 +75,68 @@ class FamilyReader:
         """Read all orders, unless the last time took too long to do it again already."""
         if (began := self._clock()) < self._due:
             return
+        if source is not self._source:
+            self._follow(source)
         found: dict[str, Family] = {}
         for order in ORDERS:
             shown = {family_key(family): family for family in source.families(SHOWN, order)}
             self.orders[order] = list(shown)
             found.update(shown)
         gone = {key: family for key, family in self.families.items() if key not in found and _is_gone(source, family)}
-        lives.compare(found.values(), [family.id for family in gone.values()], now)
+        lives.compare(found.values(), gone.values(), now)
         for key, family in gone.items():
-            life = lives.last(family.id)
-            over = {"to": shown_time(now), "into": None} if life is None else life.row()
-            self.ended[key] = {**self.rows[key], **self._growth[key].texts, "end": over["to"], "into": over["into"]}
-        if len(self.ended) > 2 * ENDED:
-            largest = sorted(self.ended, key=lambda key: -self.ended[key]["total"])[:ENDED]
-            self.ended = {key: row for key, row in self.ended.items() if key in set(largest)}
+            if key not in self.ended:  # no change has told of it
+                life = lives.last(family)
+                over = {"to": shown_time(now), "into": None} if life is None else life.row()
+                texts = _shown(self._growth[key].examples)
+                self.ended[key] = {**self.rows[key], **texts, "end": over["to"], "into": over["into"]}
+        self._drop_small()
         self.rows = {key: self._row(source, key, family, began, now) for key, family in found.items()}
         self._growth = {key: self._growth[key] for key in found}
         self.families = found
         self._due = began + (self._clock() - began) / SHARE
+
+    def take(self, changes: Sequence[FamilyChange], source: FamilySource) -> None:
+        """Remember families that are over as the changes tell of them, whether they were ever shown or not."""
+        if source is not self._source:
+            self._follow(source)
+        over = [change for change in changes if change.kind in ("ended", "merged")]
+        over = sorted(over, key=lambda change: -(change.total or 0))[:ENDED]
+        joined: dict[str, list[FamilyChange]] = {family_key(change): [] for change in over}
+        for change in changes:
+            if change.kind in ("born", "grew") and (key := family_key(change)) in joined:
+                joined[key].append(change)
+        for change in over:
+            key = family_key(change)
+            self.ended.pop(key, None)  # if it was noticed before it was told
+            self.ended[key] = self._over(change, joined[key], source)
+        self._drop_small()
+
+    def _over(self, change: FamilyChange, joined: list[FamilyChange], source: FamilySource) -> dict[str, Any]:
+        """A family that is over, of which the sets are told that joined it lately."""
+        key = family_key(change)
+        known, growth = self.rows.get(key), self._growth.get(key, Growth())
+        points = [*growth.sizes, *((one.time, one.size or 0) for one in joined)]
+        last = joined[-1].time if joined else None
+        examples = {example[:2]: example for example in (*growth.examples, *_told(source, change, joined))}
+        return {
+            "id": shown_id(change.family),
+            "size": change.size,
+            "total": change.total,
+            "first_seen": shown_time(change.first_seen),
+            "last_seen": known["last_seen"] if last is None and known is not None else shown_time(last),
+            "newest": None if change.representative is None else shown_id(change.representative),
+            "grown": 0,
+            "trend": [[shown_time(time), size] for time, size in points[:: max(1, len(points) // POINTS)]],
+            **_shown(list(examples.values())),
+            "end": shown_time(change.time),
+            "into": None if change.into is None else shown_id(change.into),
+        }
+
+    def _drop_small(self) -> None:
+        if len(self.ended) > 2 * ENDED:
+            largest = set(sorted(self.ended, key=lambda key: -(self.ended[key]["total"] or 0))[:ENDED])
+            self.ended = {key: row for key, row in self.ended.items() if key in largest}
 
     def _row(self, source: FamilySource, key: str, family: Family, clock: float, now: Time | None) -> dict[str, Any]:
         growth = self._growth.setdefault(key, Growth())
@@ -105,10 +154,10 @@ class FamilyReader:
         known = self.rows.get(key)
         if known is not None and (known["size"], known["total"]) == (family.size, family.total):
             return {**known, **facts} if any(known[name] != value for name, value in facts.items()) else known
-        texts = _texts(source, family)
-        if texts["looked"] >= growth.texts.get("looked", 0):
-            growth.texts = texts
-        return {**facts, **texts}
+        examples = _examples(source, family)
+        if len(examples) >= len(growth.examples):
+            growth.examples = examples
+        return {**facts, **_shown(examples)}
 
 
 class Growth:
@@ -116,21 +165,23 @@ class Growth:
 
     Attributes
     ----------
-    texts
-        Its texts when it was largest, which is what it is remembered for.
+    sizes
+        Its sizes, with their times.
+    examples
+        Its members with their texts when it was largest, which is what it is remembered for.
     """
 
     def __init__(self) -> None:
-        self.texts: dict[str, Any] = {}
-        self._sizes: list[tuple[Time, int]] = []
+        self.sizes: list[tuple[Time, int]] = []
+        self.examples: list[Example] = []
         self._totals: deque[tuple[float, int]] = deque()
 
     def note(self, clock: float, family: Family, now: Time | None) -> None:
         """Note how large a family is now."""
-        if not self._sizes or self._sizes[-1][1] != family.size:
-            self._sizes.append((family.last_seen if now is None else now, family.size))
-            if len(self._sizes) > 2 * POINTS:
-                del self._sizes[1:-1:2]
+        if not self.sizes or self.sizes[-1][1] != family.size:
+            self.sizes.append((family.last_seen if now is None else now, family.size))
+            if len(self.sizes) > 2 * POINTS:
+                del self.sizes[1:-1:2]
         self._totals.append((clock, family.total))
         while len(self._totals) > 1 and clock - self._totals[1][0] > SPAN:
             self._totals.popleft()
@@ -141,7 +192,7 @@ class Growth:
 
     def points(self) -> list[list[Any]]:
         """Sizes with their times, as JSON."""
-        return [[shown_time(time), size] for time, size in self._sizes]
+        return [[shown_time(time), size] for time, size in self.sizes]
 
 
 def _is_gone(source: FamilySource, family: Family) -> bool:
@@ -153,13 +204,27 @@ def _is_gone(source: FamilySource, family: Family) -> bool:
     return False
 
 
-def _texts(source: FamilySource, family: Family) -> dict[str, Any]:
-    """The different texts of a family, each marked against the most frequent one; none, if there are no texts."""
+def _examples(source: FamilySource, family: Family) -> list[Example]:
+    """Members of a family that is there, with their texts."""
     examples = getattr(source, "examples", None)
     try:
-        looked = examples(family, LOOKED) if examples else []
+        return list(examples(family, LOOKED)) if examples else []
     except NotInWindow:  # it has just ended
-        looked = []
+        return []
+
+
+def _told(source: FamilySource, over: FamilyChange, joined: list[FamilyChange]) -> list[Example]:
+    """Members of a family that is over, with their texts as far as they are known: the first, and those that joined it."""
+    texts = getattr(source, "texts", None)
+    if texts is None or over.first_seen is None:
+        return []
+    first: Example = (over.family, over.first_seen, texts(over)[0])
+    told = [first, *((change.representative, change.time, texts(change)[1]) for change in joined[-LOOKED:])]
+    return [example for example in told if example[2] is not None]
+
+
+def _shown(looked: Sequence[Example]) -> dict[str, Any]:
+    """The different texts of members, each marked against the most frequent one; none, if there are no texts."""
     found = [content for content in contents(looked) if content.text is not None]
     parts = marked_together([content.text or "" for content in found[:TEXTS]], TEXT)
     texts = [{"count": content.count, "parts": in_json(of)} for content, of in zip(found, parts, strict=False)]

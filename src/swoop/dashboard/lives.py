@@ -7,7 +7,7 @@ from collections.abc import Iterable
 from dataclasses import dataclass, replace
 from typing import Any
 
-from swoop.dashboard.wire import shown_id, shown_time
+from swoop.dashboard.wire import family_key, shown_id, shown_time
 from swoop.results import Family, FamilyChange, FamilyKind, Id
 from swoop.times import Time
 
@@ -47,49 +47,56 @@ class Lives:
 
     def __init__(self, most: int) -> None:
         self._most = most
-        self._open: dict[Id, Life] = {}
+        self._open: dict[str, Life] = {}  # by the keys of their families
         self._over: deque[Life] = deque(maxlen=most)
         self._count = 0
 
     def take(self, change: FamilyChange) -> None:
-        """Note what happened to a family. What is told twice counts once, but for its size."""
-        life = self._open.get(change.family)
-        if change.kind == "born" and life is None:
-            self._begin(change.family, change.time, 2)
-        elif life is None:
-            return
-        elif change.kind in ("born", "grew"):
-            self._open[change.family] = replace(life, records=life.records + 1)
-        else:
-            self._end(life, change.time, change.kind, change.into)
+        """Note what happened to a family. What is told twice counts once."""
+        key = family_key(change)
+        begin, total = change.first_seen, change.total
+        if begin is None or total is None:  # an earlier release has saved it
+            known = self._open.get(key)
+            begin, total = (change.time, 2) if known is None else (known.begin, known.records)
+        if change.kind in ("born", "grew"):
+            self._note(key, change.family, begin, total)
+        elif key in self._open or not self._is_over(change.family, begin):
+            self._note(key, change.family, begin, total)
+            self._end(key, change.time, change.kind, change.into)
 
-    def compare(self, there: Iterable[Family], gone: Iterable[Id], now: Time | None) -> None:
+    def compare(self, there: Iterable[Family], gone: Iterable[Family], now: Time | None) -> None:
         """Fill in what changes did not tell: the families that are shown as they are, and those that are gone."""
         for family in there:
-            life = self._open.get(family.id)
-            if life is None:
-                if not any(life.family == family.id and life.begin == family.first_seen for life in self._over):
-                    self._begin(family.id, family.first_seen, family.total)
-            elif (life.begin, life.records) != (family.first_seen, family.total):
-                self._open[family.id] = replace(life, begin=family.first_seen, records=family.total)
-        for name in gone:
-            if name in self._open:
-                self._end(self._open[name], now, "ended", None)
+            key = family_key(family)
+            if key in self._open or not self._is_over(family.id, family.first_seen):
+                self._note(key, family.id, family.first_seen, family.total)
+        for family in gone:
+            if (key := family_key(family)) in self._open:
+                self._end(key, now, "ended", None)
 
-    def last(self, family: Id) -> Life | None:
-        """How the last family of this name is over, if it is."""
-        return next((life for life in reversed(self._over) if life.family == family), None)
+    def _is_over(self, family: Id, begin: Time) -> bool:
+        return any((life.family, life.begin) == (family, begin) for life in self._over)
 
-    def _begin(self, family: Id, time: Time, records: int) -> None:
+    def last(self, family: Family) -> Life | None:
+        """How a family is over, if it is."""
+        own = (family.id, family.first_seen)
+        return next((life for life in reversed(self._over) if (life.family, life.begin) == own), None)
+
+    def _note(self, key: str, family: Id, begin: Time, records: int) -> None:
+        """A family is there, with so many records so far."""
+        if (life := self._open.get(key)) is not None:
+            if (life.begin, life.records) != (begin, records):
+                self._open[key] = replace(life, begin=begin, records=records)
+            return
         self._count += 1
-        self._open[family] = Life(self._count, family, time, records)
+        self._open[key] = Life(self._count, family, begin, records)
         if len(self._open) > 2 * self._most:
-            largest = sorted(self._open.values(), key=lambda life: -life.records)[: self._most]
-            self._open = {life.family: life for life in sorted(largest, key=lambda life: life.number)}
+            largest = sorted(self._open.items(), key=lambda item: -item[1].records)[: self._most]
+            self._open = dict(sorted(largest, key=lambda item: item[1].number))
 
-    def _end(self, life: Life, time: Time | None, how: FamilyKind, into: Id | None) -> None:
-        del self._open[life.family]
-        self._over.append(replace(life, end=time, how=how, into=into))
+    def _end(self, key: str, time: Time | None, how: FamilyKind, into: Id | None) -> None:
+        if (life := self._open.pop(key, None)) is not None:
+            self._over.append(replace(life, end=time, how=how, into=into))
 
     def rows(self) -> dict[str, dict[str, Any]]:
         """The lives as JSON, by their numbers."""

@@ -74,8 +74,6 @@ class Reader:
     ) -> State:
         """The current state. If a source cannot be read, the last state with the reason."""
         if source is not self._source or families is not self._family_source:
-            if families is not self._family_source:
-                self.families.restart()
             self._source, self._family_source, self._now = source, families, None
             self._rate_due = self._stairs_due = -math.inf
             self._arrived.clear()

@@ -9,7 +9,7 @@ from hashlib import blake2s
 from typing import Any
 
 from swoop.marking import Part, how_same, marked, words_of
-from swoop.results import Explanation, Family, Id, Pair, SkybandStep, Token
+from swoop.results import Explanation, Family, FamilyChange, Id, Pair, SkybandStep, Token
 from swoop.times import Time
 
 SAFE = 2**53 - 1  # the largest integer that JavaScript's numbers hold exactly
@@ -56,9 +56,10 @@ def key_of(pair: Pair) -> str:
     return blake2s(repr(facts).encode("utf-8", "surrogatepass"), digest_size=9).hexdigest()
 
 
-def family_key(family: Family) -> str:
+def family_key(family: Family | FamilyChange) -> str:
     """A stable key for a family; ids alone may repeat."""
-    facts = (family.arrival, type(family.id).__name__, family.id)
+    name = family.id if isinstance(family, Family) else family.family
+    facts = (family.arrival, type(name).__name__, name)
     return blake2s(repr(facts).encode("utf-8", "surrogatepass"), digest_size=9).hexdigest()
 
 

@@ -58,9 +58,10 @@ FAMILY = np.dtype([("first", "i8"), ("first_seen", "i8"), ("total", "i8"), ("new
 """A family. ``first``: arrival number of its first set, counted from the beginning of the stream. ``total``: sets ever.
 ``newest``: number of its newest set. ``size``: valid sets; 0 if the number is free."""
 
-FAMILY_CHANGE = np.dtype([("time", "i8"), ("kind", "i8"), ("family", "i8"), ("into", "i8")])
-"""A row of the change feed: families are named by the arrival numbers of their first sets; -1: none. With ``LINKS``, it is a
-link from the arriving set (``family``) to another (``into``), by arrival numbers."""
+FAMILY_CHANGE = np.dtype([(name, "i8") for name in ("time", "kind", "family", "into", "size", "total", "first_seen", "newest")])
+"""A row of the change feed: families are named by the arrival numbers of their first sets; -1: none. The rest is what the
+family is then, as in ``FAMILY``; of one that merges, what it was. ``newest`` is counted from the beginning of the stream. With
+``LINKS``, a row is a link from the arriving set (``family``) to another (``into``), by arrival numbers."""
 
 _LOW = (1 << 32) - 1
 _FEW = 3  # lists that are looked for one by one; for more they are sorted
@@ -86,7 +87,6 @@ class Kinship(ctypes.Structure):
     free: Int32s
     settled: Int64s  # of each family, the turn in which it was found
     found: Int32s
-    merged: Int64s  # room to sort
     family: Int32s  # of each set of the ring; -1: it has no tokens
     before: Int32s  # the set before it in the family's circle,
     after: Int32s  # and behind it
@@ -219,7 +219,7 @@ def leave_family(state: FamilyState) -> None:
         kinship.before[ring_slot(state.window, after)] = before
         return
     if family.total > 1 and state.tracking != LINKS:
-        note(state, ENDED, family.first, -1)
+        note_family(state, ENDED, number, -1)
     free_family(kinship, number)
 
 
@@ -230,9 +230,21 @@ def free_family(kinship: Kinship, number: int) -> None:
 
 
 @jit
-def note(state: FamilyState, kind: int, family: int, into: int) -> None:
+def note_family(state: FamilyState, kind: int, number: int, into: int) -> None:
+    """Note what happened to a family, and what it is now."""
     if not state.tracking:
         return
+    family = state.kinship.entries[number]
+    note(state, kind, family.first, into)
+    row = state.kinship.changes[state.kinship.end - 1]
+    row.size = family.size
+    row.total = family.total
+    row.first_seen = family.first_seen
+    row.newest = state.base + family.newest
+
+
+@jit
+def note(state: FamilyState, kind: int, family: int, into: int) -> None:
     kinship = state.kinship
     row = kinship.changes[kinship.end]
     row.time = state.now
@@ -266,13 +278,17 @@ def join_family(state: FamilyState) -> int:
     state.candidate_count += count
     if count == 0:
         number = new_family(state)
-    else:
-        number = int64(kinship.found[0])
-        note_arrival(state, count)
-        for place in range(1, count):
-            number = merge(state, number, int64(kinship.found[place]))
+        kinship.entries[number].total = 1
+        enter_family(state, at, number)
+        return DONE
+    kind = note_links(state, count) if state.tracking == LINKS else note_merging(state, count)
+    number = int64(kinship.found[0])
+    for place in range(1, count):
+        number = merge(state, number, int64(kinship.found[place]))
     kinship.entries[number].total += 1
     enter_family(state, at, number)
+    if kind != LINKED:
+        note_family(state, kind, number, -1)
     return DONE
 
 
@@ -337,36 +353,30 @@ def enter_family(state: FamilyState, at: int, number: int) -> None:
 
 
 @jit
-def note_arrival(state: FamilyState, count: int) -> None:
-    """Note what the arriving set does to the families that were found."""
-    if state.tracking == LINKS:
-        for place in range(count):
-            family = state.kinship.entries[state.kinship.found[place]]
-            note(state, LINKED, state.base + state.next, state.base + family.newest)
-    elif state.tracking:
-        note_growth(state, count)
+def note_links(state: FamilyState, count: int) -> int:
+    """Note a link of the arriving set with each family that was found."""
+    for place in range(count):
+        family = state.kinship.entries[state.kinship.found[place]]
+        note(state, LINKED, state.base + state.next, state.base + family.newest)
+    return LINKED
 
 
 @jit
-def note_growth(state: FamilyState, count: int) -> None:
-    """All families that were found become part of the oldest."""
+def note_merging(state: FamilyState, count: int) -> int:
+    """All families that were found become part of the oldest. Returns what happens to that, to be noted when it has."""
     kinship = state.kinship
     oldest = kinship.entries[kinship.found[0]].first
     for place in range(1, count):
         oldest = min(oldest, kinship.entries[kinship.found[place]].first)
     kind = BORN
-    merged = 0
     for place in range(count):
-        family = kinship.entries[kinship.found[place]]
-        if family.first == oldest:
-            kind = GREW if family.total > 1 else BORN
-        elif family.total > 1:
-            kinship.merged[merged] = family.first
-            merged += 1
-    sort(kinship.merged, 0, merged, 0, state.sort_room)
-    for place in range(merged):
-        note(state, MERGED, kinship.merged[place], oldest)
-    note(state, kind, oldest, -1)
+        number = int64(kinship.found[place])
+        if kinship.entries[number].total > 1:
+            if kinship.entries[number].first == oldest:
+                kind = GREW
+            else:
+                note_family(state, MERGED, number, oldest)
+    return kind
 
 
 @noinline

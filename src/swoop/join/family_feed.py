@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
+from itertools import count
 from typing import Any
 
 import numpy as np
@@ -57,45 +58,71 @@ def make_list(rows: np.ndarray, last_seen: np.ndarray, names: list[Id], represen
 
 @dataclass(frozen=True)
 class FamilyRows:
-    """Changes: rows of the engine with the ids that go with them."""
+    """Changes: rows of the engine with the ids that go with them.
+
+    ``sets``: what their source calls the first and the newest sets of families; None: by their arrival numbers. Sizes of -1:
+    nothing is known of what the family was, or which its newest set.
+    """
 
     rows: np.ndarray
     families: list[Id]
     into: list[Id | None]
+    representatives: list[Id | None]
+    sets: list[tuple[Any, Any]] | None = None
 
 
 def make_changes(found: FamilyRows, clock: Clock) -> FamilyChanges:
+    rows = found.rows
+
     def make(index: int) -> FamilyChange:
-        row = found.rows[index]
-        return FamilyChange(clock.result_time(int(row["time"])), KINDS[row["kind"]], found.families[index], found.into[index])
+        row = rows[index]
+        told: tuple[Any, ...] = ()
+        if row["size"] >= 0:
+            first, newest = int(row["family"]), int(row["newest"])
+            first_seen = clock.result_time(int(row["first_seen"]))
+            sets = (first, newest) if found.sets is None else found.sets[index]
+            told = int(row["size"]), int(row["total"]), first_seen, found.representatives[index], first, sets
+        time = clock.result_time(int(row["time"]))
+        return FamilyChange(time, KINDS[row["kind"]], found.families[index], found.into[index], *told)
 
     def columns() -> dict[str, Any]:
         import pyarrow as pa
+        import pyarrow.compute as pc
 
-        known = [name for name in found.into if name is not None]
-        together = id_column([*found.families, *known])  # of one type
-        into = together.slice(len(found.families))
-        places = np.cumsum([name is not None for name in found.into]) - 1
+        several = found.families, found.into, found.representatives
+        together = id_column([name for names in several for name in names if name is not None])  # of one type
+        place = count()
+        families, into, representatives = (
+            together.take(pa.array([None if name is None else next(place) for name in names], pa.int64())) for names in several
+        )
+        unknown = rows["size"] < 0
+        times = [time_column(np.ascontiguousarray(rows[name]), clock) for name in ("time", "first_seen")]
         return {
-            "time": time_column(np.ascontiguousarray(found.rows["time"]), clock),
-            "kind": pa.array([KINDS[kind] for kind in found.rows["kind"].tolist()], pa.string()),
-            "family": together.slice(0, len(found.families)),
-            "into": into.take(
-                pa.array([None if name is None else place for name, place in zip(found.into, places, strict=True)], pa.int64())
-            ),
+            "time": times[0],
+            "kind": pa.array([KINDS[kind] for kind in rows["kind"].tolist()], pa.string()),
+            "family": families,
+            "into": into,
+            "size": pa.array(rows["size"], mask=unknown),
+            "total": pa.array(rows["total"], mask=unknown),
+            "first_seen": pc.if_else(pa.array(unknown), None, times[1]),
+            "representative": representatives,
         }
 
-    return FamilyChanges(len(found.rows), make, columns)
+    return FamilyChanges(len(rows), make, columns)
 
 
 def in_order(rows: np.ndarray) -> np.ndarray:
-    """Families that end at the same time are in the order of their first sets. The engine has them as their sets came."""
-    ended = rows["kind"] == _ENDED
-    if np.count_nonzero(ended) < 2:
-        return rows
+    """Families that end at the same time, or that one set merges, are in the order of their first sets.
+
+    The engine has them as their sets came, or as they were found.
+    """
+    ended, merged = rows["kind"] == _ENDED, rows["kind"] == _MERGED
     goes_on = ended[1:] & ended[:-1] & (rows["time"][1:] == rows["time"][:-1])
+    goes_on |= merged[1:] & merged[:-1]  # something grows between those that different sets merge
+    if not goes_on.any():
+        return rows
     group = np.concatenate(([0], np.cumsum(~goes_on)))
-    found: np.ndarray = rows[np.lexsort((np.where(ended, rows["family"], 0), group))]
+    found: np.ndarray = rows[np.lexsort((np.where(ended | merged, rows["family"], 0), group))]
     return found
 
 
@@ -127,7 +154,8 @@ class FamilyFeed:
         stop = first + len(rows)
         if taken < stop:
             part = in_order(rows[taken - first :])
-            named = FamilyRows(part, names_of(part["family"], ids), names_of(part["into"], ids))
+            representatives: list[Any] = ids.get_all(part["newest"].tolist())
+            named = FamilyRows(part, names_of(part["family"], ids), names_of(part["into"], ids), representatives)
             self._parts.append((stop, named, self._moves(part)))
         for family, is_there in self._parts[-1][2].items():
             if is_there:
@@ -140,7 +168,7 @@ class FamilyFeed:
         """Which families are there after some changes, and which are not any more."""
         found: dict[int, bool] = {}
         moves = rows[rows["kind"] != _GREW]
-        for time, kind, family, _ in moves.tolist():
+        for time, kind, family in zip(*(moves[name].tolist() for name in ("time", "kind", "family")), strict=True):
             comes = kind == _BORN
             if found.get(family, family in self._there) == comes:
                 raise InternalError(
@@ -159,6 +187,7 @@ class FamilyFeed:
             np.concatenate([np.zeros(0, FAMILY_CHANGE), *(part.rows for part in parts)]),
             [name for part in parts for name in part.families],
             [name for part in parts for name in part.into],
+            [name for part in parts for name in part.representatives],
         )
 
     def changes(self, clock: Clock) -> FamilyChanges:

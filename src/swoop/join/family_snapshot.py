@@ -98,6 +98,10 @@ class FamilySnapshot:
         kept = self.kept_texts
         return [None if kept is None else kept.get(arrival, "text") for arrival in (self.oldest + arrivals).tolist()]
 
+    def text_of(self, arrival: int) -> str | None:
+        """The text of a set that a change tells of, in the window or just out of it."""
+        return None if self.kept_texts is None else self.kept_texts.get(arrival, "text")
+
 
 def no_family(id: object) -> NotInWindow:
     """What to raise if there is none of that name."""

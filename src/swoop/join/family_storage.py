@@ -41,16 +41,24 @@ if TYPE_CHECKING:
 Saved = TypeVar("Saved", bound="Families")
 
 FORMAT = Format(
-    "swoop families", "a file of saved families", "families", 1, COMMON_TYPES | {"min_similarity": (float, int)}, {}
+    "swoop families", "a file of saved families", "families", 2, COMMON_TYPES | {"min_similarity": (float, int)}, {}
 )
 _WINDOW, _FAMILIES, _CHANGES = "window.arrow", "families.arrow", "changes.arrow"
 
 _WINDOW_TYPES = {**SET_TYPES, "family": pa.int32()}
 _FAMILY_TYPES = {"first": pa.int64(), "first_seen": pa.int64(), "total": pa.int64(), **id_types("id")}
+_NUMBERS = FAMILY_CHANGE.names or ()
+_FIRST_NUMBERS = _NUMBERS[:4]
+"""What version 1 has of a change."""
+
 _CHANGES_TYPES = {
-    **dict.fromkeys(FAMILY_CHANGE.names or (), pa.int64()),
+    **dict.fromkeys(_NUMBERS, pa.int64()),
     **id_types("family_id"),
     **id_types("into_id"),
+    **id_types("newest_id"),
+}
+_FIRST_CHANGES_TYPES = {
+    name: kind for name, kind in _CHANGES_TYPES.items() if name in _FIRST_NUMBERS or name.startswith(("family_", "into_"))
 }
 
 
@@ -63,8 +71,9 @@ def save(families: Families, path: str | os.PathLike[str]) -> None:
     window = {**set_columns(contents, given), "family": pa.array(known.members, pa.int32())}
     rows = {name: pa.array(np.ascontiguousarray(known.families[name])) for name in ("first", "first_seen", "total")}
     rows |= id_values("id", ids.kept(known.families["first"].tolist()))
-    changes = {name: pa.array(np.ascontiguousarray(waiting.rows[name])) for name in FAMILY_CHANGE.names or ()}
+    changes = {name: pa.array(np.ascontiguousarray(waiting.rows[name])) for name in _NUMBERS}
     changes |= {**id_values("family_id", list(waiting.families)), **id_values("into_id", waiting.into)}
+    changes |= id_values("newest_id", waiting.representatives)
     settings = {"format": FORMAT.name, "version": FORMAT.version, **common_settings(families)}
     write_archive(path, settings, {_WINDOW: pa.table(window), _FAMILIES: pa.table(rows), _CHANGES: pa.table(changes)})
 
@@ -74,7 +83,8 @@ def load(cls: type[Saved], path: str | os.PathLike[str], similarity: Similarity 
     with reading(path, FORMAT) as (archive, settings):
         window = read_member(archive, _WINDOW, FORMAT, _WINDOW_TYPES)
         rows = read_member(archive, _FAMILIES, FORMAT, _FAMILY_TYPES)
-        changes = read_member(archive, _CHANGES, FORMAT, _CHANGES_TYPES)
+        types = _FIRST_CHANGES_TYPES if settings["version"] == 1 else _CHANGES_TYPES
+        changes = read_member(archive, _CHANGES, FORMAT, types)
         families = cls(
             settings["min_similarity"],
             saved_window(settings["window"]),
@@ -145,13 +155,16 @@ def check_families(known: Known, first: int, times: np.ndarray) -> None:
 def _read_changes(table: pa.Table, engine: Any, there: list[int]) -> FamilyRows:
     """Changes that could have been, the last of which have led to the families of now."""
     rows = np.zeros(table.num_rows, FAMILY_CHANGE)
-    for name in FAMILY_CHANGE.names or ():
-        rows[name] = read_numbers(table, name)
+    rows["size"] = -1
+    for name in _NUMBERS:
+        if name in table.column_names:
+            rows[name] = read_numbers(table, name)
     ranges = {
         "time": (-LATEST + 1, engine.now),
         "kind": (0, len(KINDS) - 1),
         "family": (0, engine.arrivals - 1),
         "into": (-1, engine.arrivals - 1),
+        "size": (-1, engine.arrivals),
     }
     for name, (least, most) in ranges.items():
         column = rows[name]
@@ -162,6 +175,7 @@ def _read_changes(table: pa.Table, engine: Any, there: list[int]) -> FamilyRows:
     demand(np.array_equal(rows["into"] >= 0, merged), "a family that merged has no other, or one that did not has")
     demand(None not in families, "a family of a change has no id")
     demand(np.array_equal([name is not None for name in into], merged), "a family of a change has no id")
+    representatives = read_ids(table, "newest_id") if "newest" in table.column_names else [None] * len(rows)
     found = set(there)
     for kind, family in zip(rows["kind"][::-1].tolist(), rows["family"][::-1].tolist(), strict=True):
         stays = KINDS[kind] in ("born", "grew")
@@ -170,4 +184,19 @@ def _read_changes(table: pa.Table, engine: Any, there: list[int]) -> FamilyRows:
             found.remove(family)
         else:
             found.add(family)
-    return FamilyRows(rows, families, into)
+    _check_told(rows, representatives, engine)
+    return FamilyRows(rows, families, into, representatives)
+
+
+def _check_told(rows: np.ndarray, representatives: list[Any], engine: Any) -> None:
+    """Raise ValueError unless families can have been what changes tell of them; with a size of -1, they tell nothing."""
+    is_told = rows["size"] >= 0
+    demand(np.array_equal([name is not None for name in representatives], is_told), "a newest set of a change has no id")
+    told = rows[is_told]
+    ended = told["kind"] == KINDS.index("ended")
+    is_right = (told["size"] == 0) == ended
+    is_right &= (told["total"] >= np.maximum(told["size"], 2)) & (told["total"] <= engine.arrivals)
+    demand(bool(is_right.all()), "a family of a change has a size or a total that it cannot have")
+    is_right = (told["first_seen"] > -LATEST) & (told["first_seen"] <= told["time"])
+    is_right &= (told["newest"] > told["family"]) & (told["newest"] < engine.arrivals)
+    demand(bool(is_right.all()), "a family of a change has a first or a newest set that it cannot have")

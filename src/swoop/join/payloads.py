@@ -19,6 +19,7 @@ if TYPE_CHECKING:
 
 SEGMENT = 1024  # items of a list that grows
 LIMIT = 64 << 20  # bytes of tables that are merged
+LINGERING = 16 << 20  # bytes of what is known of sets that have left the window
 
 Rows = TypeVar("Rows", "list[Any]", "pa.Table")
 
@@ -50,8 +51,12 @@ class _Payloads(Generic[Rows]):
 
     def forget(self, oldest: int) -> None:
         """Sets before ``oldest`` have left the window. The last segment stays."""
-        while len(self._segments) > 1 and self._segments[1][0] <= oldest:
+        while self._has_old(oldest):
             self._segments.popleft()
+
+    def _has_old(self, oldest: int) -> bool:
+        """Whether all sets of the first segment are before ``oldest``."""
+        return len(self._segments) > 1 and self._segments[1][0] <= oldest
 
     def _find(self, arrival: int) -> tuple[Rows, int] | None:
         """Where the row of a set is: its segment, and the place in it."""
@@ -135,6 +140,23 @@ class TablePayloads(_Payloads["pa.Table"]):
         tables = [self._segments[n][1].take(arrivals[number == n] - starts[n]) for n in np.unique(number).tolist()]
         together = pa.concat_tables(tables, promote_options="permissive")
         return together.take(np.argsort(np.argsort(number, kind="stable"), kind="stable"))
+
+
+class LingeringPayloads(TablePayloads):
+    """The same, but sets that left the window are known for a while: until the next time that some are forgotten, and longer
+    as long as they are small together. So who is told that something came and went can ask what it was.
+    """
+
+    def __init__(self) -> None:
+        super().__init__()
+        self._left = 0  # sets before this had left the window the last time
+
+    def forget(self, oldest: int) -> None:
+        """Sets before ``oldest`` have left the window."""
+        left, self._left = self._left, oldest
+        old = sum(rows.nbytes for first, rows in self._segments if first + len(rows) <= left)
+        while old > LINGERING and self._has_old(left):
+            old -= self._segments.popleft()[1].nbytes
 
 
 class RecordPayloads(TablePayloads):

@@ -9,13 +9,14 @@ from __future__ import annotations
 import json
 import logging
 import threading
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
 from dataclasses import replace
 from typing import Any
 
 import pyarrow as pa
 
-from swoop.errors import NotInWindow, too_many_pairs
+from swoop.errors import NotInWindow, SwoopError, too_many_pairs
 from swoop.live.cell import error_from_json
 from swoop.live.checkpoint import Checkpoint, State
 from swoop.live.chunks import from_bytes
@@ -55,13 +56,22 @@ class GridEngines:
 
     def restore(self, state: State, k: int | None) -> Feed | None:
         """Read what the driver knew. With cells, k cannot be lowered."""
-        union = concatenated(list(self._checkpoint.read(state.chunks)))
-        try:
+        chunks = list(self._checkpoint.read(state.chunks))
+        with self._blaming(state, KeyError, IndexError, TypeError, ValueError):
+            union = concatenated(chunks)
             self._merge_anew(union, _last_tick(state.watermark), k)
-        except (KeyError, IndexError, TypeError, ValueError) as error:
+        return None
+
+    @contextmanager
+    def _blaming(self, state: State, *errors: type[Exception]) -> Iterator[None]:
+        """Such errors are the fault of the checkpoint: what it has is not what was known then."""
+        try:
+            yield
+        except errors as error:
+            if isinstance(error, SwoopError):
+                raise
             why = f"{type(error).__name__}: {error}"
             raise self._checkpoint.damaged(f"what cells had found by states/{state.step}.json", why) from error
-        return None
 
     def _merge_anew(self, union: pa.Table | None, now: int, k: int | None) -> None:
         """Begin with what was known at a time."""
@@ -80,7 +90,8 @@ class GridEngines:
         tables, figures = read_results(rows)
         self.cells = sorted(figures, key=lambda one: one["cell"])
         watermark = figures[0]["watermark"] if figures else before.watermark
-        changes = self._apply(tables["events"], _last_tick(watermark))
+        with self._blaming(before, ValueError):
+            changes = self._apply(tables["events"], _last_tick(watermark))
         counted = before.counters
         arrived = int(sum(one["rows"] for one in figures))
         state = replace(
@@ -111,7 +122,8 @@ class GridEngines:
     def advance(self, before: State, after: State) -> StepResult:
         """The end of the stream: cells learn the time from rows, so there is no other step without any."""
         tables, figures = read_results(self._finish_cells())
-        changes = self._apply(tables["events"], _last_tick(after.watermark))
+        with self._blaming(before, ValueError):
+            changes = self._apply(tables["events"], _last_tick(after.watermark))
         counted = before.counters
         counters = replace(counted, sets=counted.rows - counted.late - counted.rejected)
         state = replace(after, ended_at=after.watermark, counters=counters, figures=_sum(figures))

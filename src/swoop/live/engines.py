@@ -101,3 +101,6 @@ class FoundFamilies(Protocol):
 
     def texts(self, arrivals: np.ndarray) -> list[str | None]:
         """The texts of the sets at some places; None where there is none (any more)."""
+
+    def text_of(self, found: Any, /) -> str | None:
+        """The text of a set that a change tells of."""

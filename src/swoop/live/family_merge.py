@@ -24,6 +24,7 @@ from swoop.engine.families import BORN, ENDED, FAMILY, FAMILY_CHANGE, GREW, MERG
 from swoop.join.family_feed import FamilyRows, make_changes, make_list
 from swoop.join.family_snapshot import Order, check_view, no_family
 from swoop.join.ids import read_id
+from swoop.live.unions import check_families, unified
 from swoop.live.watermark import MIN_TICK
 from swoop.results import Family, FamilyChanges, FamilyList, Id
 from swoop.times import Clock
@@ -59,6 +60,10 @@ class _Family:
         self.total += other.total
         self.newest = max(self.newest, other.newest)
         other.into = self
+
+    def found(self) -> _Found:
+        """What it is now."""
+        return _Found(self.number, self.first, self.newest, self.size, self.total)
 
 
 _first = attrgetter("first")
@@ -155,6 +160,10 @@ class MergedFamilies:
         """The texts of some sets; None where there is none (any more)."""
         return [self.kept_texts.get(self.keys[place]) for place in arrivals.tolist()]
 
+    def text_of(self, key: Key) -> str | None:
+        """The text of a set that a change tells of, in the window or just out of it."""
+        return self.kept_texts.get(key)
+
 
 def _table(keys: Sequence[Key], id_type: pa.DataType) -> pa.Table:
     """Sets by their keys."""
@@ -170,14 +179,16 @@ class FamilyMerge:
         self._clock, self._now = clock, now
         self._of: dict[Key, _Family] = {}  # of valid sets that are linked
         self._leaving: list[Key] = []  # the same sets, as a heap
-        self._texts: dict[Key, str] = {}  # of the same sets
+        self._texts: dict[Key, str] = {}  # of the same sets,
+        self._left: list[Key] = []  # and of those that have left by the last step: changes tell of them
         self._count = 0  # families so far
-        self._found: list[tuple[int, int, Id, Id | None]] = []  # changes: time, kind, family, into
+        self._found: list[tuple[int, int, _Found, Id | None]] = []  # changes: time, kind, family, into
         self._id_type = pa.null()
         if union is not None and "family" in union.column_names:
             self._restore(union)
 
     def _restore(self, union: pa.Table) -> None:
+        check_families(union, KEY, range(self._now - self._clock.window.duration + 1, self._now + 1))
         self._id_type = union.schema.field("id").type
         families: dict[int, _Family] = {}
         for row in union.sort_by([(name, "ascending") for name in KEY]).to_pylist():
@@ -187,7 +198,7 @@ class FamilyMerge:
                 family.first, family.total = tuple(row[f"first_{name}"] for name in KEY), row["total"]
             family.newest = key
             self._know(key, family)
-            if row["text"] is not None:
+            if row.get("text") is not None:
                 self._texts[key] = row["text"]
         for family, size in Counter(self._of.values()).items():
             family.size = size
@@ -198,14 +209,18 @@ class FamilyMerge:
 
         O(log n) for each link and each set, with n sets known.
         """
+        for key in self._left:
+            self._texts.pop(key, None)
+        self._left = []
         if links.num_rows:
-            self._id_type = links.schema.field("newer_id").type
+            known = pa.schema([("newer_id", self._id_type)])
+            self._id_type = unified(known, links.schema).field("newer_id").type
+            if "newer_text" in links.column_names:
+                self._take_texts(links)
             found = sorted(set(zip(*(self._keys(links, which) for which in LINK), strict=True)))
             for arriving, group in groupby(found, lambda link: link[0]):
                 self._expire(arriving[0])
                 self._arrive(arriving, [older for _, older in group])
-            if "newer_text" in links.column_names:
-                self._take_texts(links)
         self._expire(now)
         self._now = now
         return self._changes()
@@ -216,7 +231,7 @@ class FamilyMerge:
     def _take_texts(self, links: pa.Table) -> None:
         for which in LINK:
             told = zip(self._keys(links, which), links[f"{which}_text"].to_pylist(), strict=True)
-            self._texts.update((key, text) for key, text in told if text is not None and key in self._of)
+            self._texts.update((key, text) for key, text in told if text is not None)
 
     def _find(self, key: Key) -> _Family:
         """The family of a set that is known."""
@@ -238,13 +253,14 @@ class FamilyMerge:
         for family in others:
             if family.total > 1:
                 self._note(time, MERGED, family, oldest)
-        self._note(time, GREW if oldest.total > 1 else BORN, oldest)
+        kind = GREW if oldest.total > 1 else BORN
         for family in others:
             oldest.absorb(family)
         oldest.size += 1
         oldest.total += 1
         oldest.newest = key
         self._know(key, oldest)
+        self._note(time, kind, oldest)
 
     def _expire(self, now: int) -> None:
         """Sets leave the window, all with the same time together; families end with their last sets, the oldest first."""
@@ -255,7 +271,7 @@ class FamilyMerge:
                 key = heapq.heappop(self._leaving)
                 family = self._find(key)
                 del self._of[key]
-                self._texts.pop(key, None)
+                self._left.append(key)
                 family.size -= 1
                 if not family.size:
                     ended.append(family)
@@ -265,14 +281,18 @@ class FamilyMerge:
     # results
 
     def _note(self, time: int, kind: int, family: _Family, into: _Family | None = None) -> None:
-        self._found.append((time, kind, family.first[1], None if into is None else into.first[1]))
+        self._found.append((time, kind, family.found(), None if into is None else into.first[1]))
 
     def _changes(self) -> FamilyChanges:
         found, self._found = self._found, []
         rows = np.zeros(len(found), FAMILY_CHANGE)
-        for name, place in (("time", 0), ("kind", 1)):
-            rows[name] = [change[place] for change in found]
-        return make_changes(FamilyRows(rows, [change[2] for change in found], [change[3] for change in found]), self._clock)
+        for row, (time, kind, family, _) in zip(rows, found, strict=True):
+            row["time"], row["kind"], row["family"], row["first_seen"] = time, kind, family.number, family.first[0]
+            row["size"], row["total"] = family.size, family.total
+        told = [family for _, _, family, _ in found]
+        sets = [(family.first, family.newest) for family in told]
+        names, representatives = ([key[1] for key in keys] for keys in zip(*sets, strict=True)) if sets else ([], [])
+        return make_changes(FamilyRows(rows, names, [into for *_, into in found], representatives, sets), self._clock)
 
     def snapshot(self) -> MergedFamilies:
         """The families of now. O(n) with n sets known."""
@@ -282,7 +302,7 @@ class FamilyMerge:
         return MergedFamilies(
             tuple(self._of),
             np.fromiter(map(places.__getitem__, roots), np.int64, len(roots)),
-            [_Found(family.number, family.first, family.newest, family.size, family.total) for family in families],
+            [family.found() for family in families],
             self._now,
             self._clock,
             self._id_type,

@@ -8,7 +8,7 @@ from functools import cached_property
 from swoop.errors import InvalidArgument, InvalidType
 from swoop.live.engines import FoundFamilies
 from swoop.live.resumable import LiveStats, ResumableStream
-from swoop.results import Family, FamilyChanges, Id
+from swoop.results import Family, FamilyChange, FamilyChanges, Id
 from swoop.times import Time
 
 LOOKED_AT = 20  # sets for each example, at most, to find different texts
@@ -44,6 +44,11 @@ class LiveFamilies(ResumableStream[FoundFamilies, FamilyStreamStats]):
         shown = arrivals[places]
         times = [found.clock.result_time(tick) for tick in found.times[shown].tolist()]
         return list(zip(found.named(shown), times, (texts[place] for place in places), strict=True))
+
+    def texts(self, change: FamilyChange) -> tuple[str | None, str | None]:
+        """The texts of the first and of the newest set that a family had at a change; None where there is none (any more)."""
+        first, newest = (None if change.sets is None else self.result.text_of(one) for one in change.sets or (None, None))
+        return first, newest
 
     @cached_property
     def no_changes(self) -> FamilyChanges:

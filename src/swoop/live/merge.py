@@ -8,14 +8,16 @@ the k best of all is among the k best of its cell, so none is missing.
 from __future__ import annotations
 
 from bisect import bisect_left
-from itertools import groupby
+from itertools import groupby, pairwise
 from typing import Any, ClassVar
 
 import pyarrow as pa
 
 from swoop.errors import InternalError
 from swoop.join.feed import id_column, make_skyband, time_column
+from swoop.join.restoring import demand
 from swoop.live.part import SHARES, Part
+from swoop.live.unions import check_pairs, unified
 from swoop.live.watermark import MIN_TICK
 from swoop.results import Change, Changes, Explanation, Kind, Pair, SkybandStep, TopK
 from swoop.similarity import Similarity
@@ -64,12 +66,17 @@ class Merge:
     ) -> None:
         self._k, self._similarity, self._clock, self._two_streams = k, similarity, clock, two_streams
         self._now = now
+        if union is not None and union.num_rows:
+            check_pairs(union, self.tiebreak, two_streams, SHARES)
         self._schema = union.schema if union is not None else pa.schema([])
         self._entries: list[Entry] = []
+        self._left: dict[Order, Row] = {}  # pairs that have left the union in the last step, by the keys of their sets
         rows = self._noted(union.to_pylist() if union is not None else [])
         for row in rows:
             self._enter(Entry(self._order(row), row), len(self._entries))
         self._entries.sort(key=_by_order)
+        demand(all(a.order < b.order for a, b in pairwise(self._entries)), "a pair is there twice")
+        demand(all(-entry.order[2] > now for entry in self._entries), "a pair has ended")
         for entry in self._entries[:k]:
             entry.is_top = True
 
@@ -82,10 +89,10 @@ class Merge:
 
         O(log n) comparisons for each, and a move in a list of n, with n pairs in the top-k of all cells.
         """
-        self._now = now
+        self._now, self._left = now, {}
         found: list[tuple[int, Kind, Row]] = []
         if events.num_rows:
-            self._schema = pa.unify_schemas([self._schema, events.schema], promote_options="permissive")
+            self._schema = unified(self._schema, events.schema)
             for step, rows in groupby(sorted(self._noted(events.to_pylist()), key=self._step), self._step):
                 found += self._apply_step(step[0], step[1], list(rows))
         return self._changes(found)
@@ -102,7 +109,9 @@ class Merge:
         self._entries.insert(place, entry)
 
     def _leave(self, place: int) -> Entry:
-        return self._entries.pop(place)
+        entry = self._entries.pop(place)
+        self._left[entry.order[3:]] = self._shown(entry, self._now)
+        return entry
 
     def _move(self, time: int, rows: list[Row]) -> tuple[list[Entry], list[Row]]:
         """Let pairs move that have another place in the total order by this step. Those, and the rows that are changes."""
@@ -188,17 +197,13 @@ class Merge:
         return None if row is None else Explanation(pair, *(frozenset(row[name] or ()) for name in SHARES))
 
     def texts(self, pair: Pair) -> tuple[str | None, str | None]:
-        row = self._row(pair) or {}
+        """The texts of the newer and of the older set of a pair that is in the top-k of its cell, or has just left it."""
+        row = self._row(pair) or self._left.get(pair.arrivals or (), {})
         return row.get("newer_text"), row.get("older_text")
 
     def _row(self, pair: Pair) -> Row | None:
-        told = self._identified(pair)
-        rows = (self._shown(entry, self._now) for entry in self._entries)
-        return next((row for row in rows if self._identified(self._pair(row)) == told), None)
-
-    def _identified(self, pair: Pair) -> Any:
-        """What does not change of a pair."""
-        return pair
+        found = (entry for entry in self._entries if entry.order[3:] == pair.arrivals)
+        return next((self._shown(entry, self._now) for entry in found), None)
 
     def _changes(self, found: list[tuple[int, Kind, Row]]) -> Changes:
         def make(index: int) -> Change:
@@ -223,6 +228,7 @@ class Merge:
             self._clock.result_time(row["newer_time"]),
             self._clock.result_time(row["end"]),
             row["newer_stream"] if self._two_streams else None,
+            (self._key(row, "newer"), self._key(row, "older")),
         )
 
     def _columns(self, rows: list[Row]) -> dict[str, Any]:

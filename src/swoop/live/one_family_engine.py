@@ -9,7 +9,7 @@ import pyarrow as pa
 from swoop.join.families import Families
 from swoop.join.family_origins import NO_FAMILY_ORIGINS, FamilyOrigins
 from swoop.join.family_snapshot import FamilySnapshot
-from swoop.join.payloads import TablePayloads
+from swoop.join.payloads import LingeringPayloads
 from swoop.live.checkpoint import State
 from swoop.live.engines import Snapshot
 from swoop.live.single_engine import SingleEngine
@@ -24,7 +24,7 @@ class OneFamilyEngine(SingleEngine[Families]):
         """Let the sets of the window that this state names arrive anew, in the families that they had."""
         self.join = self._spec.make_families()
         self._origins = FamilyOrigins(self.join)
-        self._texts = TablePayloads()
+        self._texts = LingeringPayloads()
         self._held = self._replay(self._origins, self.join, state)
 
     def _insert(self, join: Families, sets: pa.Table) -> None:

@@ -78,7 +78,7 @@ class Part:
         self._sets.forget(self.join._engine.oldest)
 
     def _events(self, changes: np.ndarray) -> pa.Table:
-        newer, older = (self._known(self._sets.take(changes[name])) for name in ("newer", "older"))
+        newer, older = (self._pair_sets(changes[name]) for name in ("newer", "older"))
         return pa.table(
             {
                 "time": np.ascontiguousarray(changes["time"]),
@@ -91,6 +91,10 @@ class Part:
                 **self._shares(changes),
             }
         )
+
+    def _pair_sets(self, arrivals: np.ndarray) -> pa.Table:
+        """Who the sets of pairs are."""
+        return self._known(self._sets.take(arrivals))
 
     def _step(self, by: np.ndarray) -> dict[str, Any]:
         """The steps that arrivals are, or, where it is -1, moments at which pairs expire."""

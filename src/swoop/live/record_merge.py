@@ -9,6 +9,7 @@ from __future__ import annotations
 
 from bisect import bisect_left, bisect_right
 from dataclasses import replace
+from itertools import pairwise
 from typing import Any, ClassVar
 
 import pyarrow as pa
@@ -16,6 +17,7 @@ import pyarrow as pa
 from swoop.engine.layout import SEEN
 from swoop.errors import InternalError
 from swoop.join.feed import time_column
+from swoop.join.restoring import demand
 from swoop.live.merge import Entry, Merge, Row
 from swoop.live.record_part import RENEWED, RecordPart
 from swoop.results import Changes, Pair
@@ -24,12 +26,12 @@ WHICH = ("newer", "older")
 
 
 class _Record:
-    """The times of the copies of a record, in order, and its pairs."""
+    """The times of the copies of a record, in order, the text of the newest, and its pairs."""
 
-    __slots__ = ("entries", "times")
+    __slots__ = ("entries", "text", "times")
 
-    def __init__(self, times: list[int]) -> None:
-        self.times = times
+    def __init__(self, times: list[int], text: str | None) -> None:
+        self.times, self.text = times, text
         self.entries: dict[Entry, None] = {}
 
     def copies(self, after: int) -> int:
@@ -44,6 +46,10 @@ class RecordMerge(Merge):
     def __init__(self, *arguments: Any) -> None:
         self._records: dict[tuple[Any, ...], _Record] = {}
         super().__init__(*arguments)
+        duration = self._clock.window.duration
+        for record in self._records.values():
+            is_right = all(a <= b for a, b in pairwise(record.times)) and self._now - duration < record.times[-1] <= self._now
+            demand(is_right, "the times of the copies of a record fall, or none of them is in the window")
 
     def union(self) -> pa.Table:
         """All that is needed to make it anew. The times of copies are with the first pair of a record."""
@@ -51,6 +57,7 @@ class RecordMerge(Merge):
         for entry in self._entries:
             row = dict(entry.row)
             for which, key in zip(WHICH, entry.order[3:], strict=True):
+                row[f"{which}_text"] = self._records[key].text
                 if key not in told:
                     told.add(key)
                     row[f"{which}_times"] = self._records[key].times
@@ -73,18 +80,19 @@ class RecordMerge(Merge):
                 times = row.pop(f"{which}_times", None)
                 if times is not None:  # none: its first set has come with this step or with one before it, and is the only one
                     key = self._key(row, which)
-                    self._records.setdefault(key, _Record(times or [row[f"{which}_time"]]))
+                    self._records.setdefault(key, _Record(times or [row[f"{which}_time"]], row.get(f"{which}_text")))
         return rows
 
     def _move(self, time: int, rows: list[Row]) -> tuple[list[Entry], list[Row]]:
         """A set arrives and renews a record, as some cells say: its pairs may end later."""
-        renewals = {self._key(row, "newer") for row in rows if row["kind"] == RENEWED}
+        renewals = {self._key(row, "newer"): row.get("newer_text") for row in rows if row["kind"] == RENEWED}
         moved = []
-        for key in renewals:
+        for key, text in renewals.items():
             if key not in self._records:
                 raise InternalError(f"a cell reports at time {time} a copy of {key[1]!r}, which is in no pair of its top-k")
             record = self._records[key]
             record.times.append(time)
+            record.text = text
             moved = [entry for entry in record.entries if self._order(entry.row) != entry.order]
         for entry in moved:
             del self._entries[self._place(entry.order)]
@@ -119,12 +127,10 @@ class RecordMerge(Merge):
         for which, key in zip(WHICH, entry.order[3:], strict=True):
             record = self._records[key]
             row[f"{which}_copies"] = record.copies(now - self._clock.window.duration)
+            row[f"{which}_text"] = record.text
             row[f"{which}_first_seen"] = key[0]
             row[f"{which}_last_seen"] = record.times[-1]
         return row
-
-    def _identified(self, pair: Pair) -> Any:
-        return pair.similarity, pair.newer, pair.older, pair.overlap, pair.newer_first_seen, pair.older_first_seen
 
     def _pair(self, row: Row) -> Pair:
         shown = self._clock.result_time

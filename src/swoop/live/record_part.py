@@ -23,6 +23,14 @@ from swoop.live.part import Part
 from swoop.live.stream_spec import StreamSpec
 from swoop.times import LATEST
 
+
+def _with_texts(rows: pa.Table, others: pa.Table) -> pa.Table:
+    """Rows, with the texts of others, if there are any."""
+    if "text" not in rows.column_names:
+        return rows
+    return rows.set_column(rows.schema.get_field_index("text"), "text", others["text"])
+
+
 RENEWED = "renewed"
 """The kind of an event that is no change: a set has renewed a record, of which there may be pairs in the top-k."""
 
@@ -151,15 +159,22 @@ class RecordPart(Part):
         if not len(renewals):
             return None
         by, identities = renewals.T
-        records = self._known(self._sets.take(identities))
+        copies = self._sets.take(by)
+        records = _with_texts(self._known(self._sets.take(identities)), copies)
         return pa.table(
             {
-                "time": self._sets.take(by)["time"],
+                "time": copies["time"],
                 "kind": pa.array([RENEWED] * len(by), pa.string()),
                 **self._step(by),
                 **{f"newer_{name}": records[name] for name in records.column_names},
             }
         )
+
+    def _pair_sets(self, identities: np.ndarray) -> pa.Table:
+        """Records are their first sets, with the texts of their newest ones."""
+        first, newest_of = super()._pair_sets(identities), self.join._engine.newest_of
+        newest = [(identity, newest_of(identity)) for identity in identities.tolist()]
+        return _with_texts(first, self._sets.take(np.array([one if valid is None else valid for one, valid in newest])))
 
     def _events(self, changes: np.ndarray) -> pa.Table:
         events = super()._events(changes)

@@ -17,7 +17,7 @@ import pyarrow.compute as pc
 from swoop.errors import InvalidData
 from swoop.join.families import Families
 from swoop.join.origins import Window
-from swoop.join.payloads import TablePayloads
+from swoop.join.payloads import LingeringPayloads
 from swoop.join.topk_join import TopKJoin
 from swoop.live.ahead import believe, rejected_rows, spans_of, split_ahead
 from swoop.live.checkpoint import Checkpoint, State
@@ -64,7 +64,7 @@ class SingleEngine(Generic[Join]):
         self._spec, self._checkpoint = spec, checkpoint
         self._clock = spec.clock()
         self._reading = threading.Lock()
-        self._texts = TablePayloads()
+        self._texts = LingeringPayloads()
 
     def _replay(self, origins: Origins, join: Join, state: State) -> Any:
         """Let the sets of the window of a state arrive at a new join. Gives the rows that waited; None if there are no rows."""

@@ -13,7 +13,7 @@ from swoop.live.cell_engines import FamilyCellEngines
 from swoop.live.checkpoint import Checkpoint
 from swoop.live.live_families import FamilyStreamStats, LiveFamilies
 from swoop.live.one_family_engine import OneFamilyEngine
-from swoop.results import Family, FamilyChanges, FamilyList, Id
+from swoop.results import Family, FamilyChange, FamilyChanges, FamilyList, Id
 from swoop.similarity import Similarity
 from swoop.spark.handle import LiveHandle
 from swoop.spark.rows import Names, find_spark_window
@@ -84,6 +84,14 @@ class FamilyHandle(LiveHandle[LiveFamilies]):
         The text is None if ``families_stream`` was given none, or if the set has left the window since.
         """
         return self._live.examples(family, n)
+
+    def texts(self, change: FamilyChange) -> tuple[str | None, str | None]:
+        """The texts of the first and of the newest set (its representative) that a family had at a change.
+
+        Texts are kept until the sets have left the window, and for a while longer: also those of a family that began and ended
+        in the last batch are there. None where there is no text any more.
+        """
+        return self._live.texts(change)
 
     def changes(self) -> FamilyChanges:
         """Everything that happened to families since the last call. Only with ``changes="memory"``."""

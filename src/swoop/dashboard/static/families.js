@@ -32,7 +32,9 @@ function trend(family, now) {
 export function difference(family) {
   if (!family.kinds) return "";
   const what = family.kinds === 1 ? "same text" : `${count(family.kinds)} different texts`;
-  return family.looked < family.size ? `${what} in ${count(family.looked)} of them` : what;
+  const all = "end" in family ? family.total : family.size;
+  if (family.looked < Math.min(all, 2)) return "";
+  return family.looked < all ? `${what} in ${count(family.looked)} of them` : what;
 }
 
 function make(key) {
@@ -68,14 +70,14 @@ function update(made, key, rank) {
   const over = "end" in family;
   put(made.rank, String(rank));
   put(made.size, `${count(over ? family.total : family.size)} records`);
-  made.size.title = `${count(family.size)} in the window, ${count(family.total)} in total`;
+  made.size.title = over ? `${count(family.total)} in total` : `${count(family.size)} in the window, ${count(family.total)} in total`;
   put(made.what, difference(family));
   put(made.grown, !over && family.grown > 0 ? `+${count(family.grown)} in 10 s` : "");
   const path = trend(family, now);
   if (made.svg.firstChild.getAttribute("d") !== path) made.svg.firstChild.setAttribute("d", path);
   const end = family.into ? `merged into ${family.into}` : `ended ${clock(family.end ?? null, now)}`;
   put(made.ages, `since ${clock(family.first_seen, now)} · ${over ? end : `last ${clock(family.last_seen, now)}`}`);
-  made.ages.title = `from ${moment(family.first_seen)} to ${moment(family.last_seen)}, for ${distance(family.first_seen, family.last_seen)}`;
+  made.ages.title = family.last_seen === null ? "" : `from ${moment(family.first_seen)} to ${moment(family.last_seen)}, for ${distance(family.first_seen, family.last_seen)}`;
   made.button.hidden = over;
   made.button.setAttribute("aria-label", `Members of family ${rank}, ${count(family.size)} records`);
   const texts = JSON.stringify(family.texts);
