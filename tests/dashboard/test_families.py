@@ -254,7 +254,7 @@ def test_members_in_a_dialog(watch: Callable[..., Watched], page: Page) -> None:
     button.focus()
     tab.keyboard.press("Enter")
     dialog = tab.locator("#why")
-    expect(dialog).to_contain_text("20 records in the window. The first was 1.")
+    expect(dialog).to_contain_text("20 records in the window, 2 different texts. The first was 1.")
     expect(dialog.locator("section")).to_have_count(2)
     expect(dialog.locator("section").first.locator("li")).to_have_count(10)
     expect(dialog.locator("section").first.locator(".text")).to_have_text(
@@ -297,3 +297,23 @@ def test_copies_of_a_pair(watch: Callable[..., Watched]) -> None:
         join.insert(list("abcd"), 5, id="again")
         expect(sides.nth(1)).to_have_text("older abcd0 · 4 copies since 0, last 5")
         assert tab.evaluate("(row) => row.isConnected", row)  # only the number is drawn anew
+
+
+@pytest.mark.parametrize("width", [390, 1400])
+def test_long_ids_do_not_push_anything_out_of_view(watch: Callable[..., Watched], width: int) -> None:
+    join = swoop.TopKJoin(k=3, window=100, copies="once")
+    waves = swoop.Families(0.5, window=100)
+    for time, text in enumerate(["abcd", "abcd", "abce"]):
+        join.insert(list(text), time, id=f"{text}{time}" * 60)
+        waves.insert(list(text), time, id=f"{text}{time}" * 60)
+    with serve(join) as page:
+        page.show(waves)
+        tab = watch(page, width=width).tab
+        expect(tab.locator(".family")).to_have_count(1)
+        for inside in (tab.locator(".pair .copies").nth(1), tab.locator(".family .who"), tab.locator(".pair .who").nth(1)):
+            box = inside.bounding_box()
+            assert box is not None
+            assert box["width"] > 0
+            assert box["x"] + box["width"] <= width
+            assert inside.evaluate("(place) => place.scrollWidth <= place.clientWidth || place.tagName === 'SPAN'")
+        wait_until(tab, lambda: tab.evaluate("document.documentElement.scrollWidth") == width)

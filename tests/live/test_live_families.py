@@ -164,10 +164,16 @@ def test_metrics_are_called_after_families(folder: Path) -> None:
 
 
 def test_a_checkpoint_is_for_pairs_or_for_families(folder: Path) -> None:
-    case = scenario(min_similarity=0.5)
+    """The message says what is different, and nothing that only one of them has."""
+    case = scenario(min_similarity=0.5, copies="once")
     start(folder, case.spec).process(0, table(case.batches[0]))
-    with pytest.raises(InvalidArgument, match="finds was 'pairs' and now is 'families'"):
-        start(folder, families(case.spec, 0.5))
+    for spec, why in [
+        (families(case.spec, 0.5), "finds was 'pairs' and now is 'families'"),
+        (with_join(case.spec, k=None), "k was a number and now is 'all'"),
+        (replace(case.spec, cells=3), "cells was 1 and now is 3"),
+    ]:
+        with pytest.raises(InvalidArgument, match=f"other parameters: {why}. Use the same"):
+            start(folder, spec)
 
 
 def test_changes_of_batches_that_come_again_are_replaced(folder: Path) -> None:

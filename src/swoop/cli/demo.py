@@ -70,8 +70,11 @@ def _demo(seconds: float | None, port: int | None, report: Path, folder: Path, c
     if page is not None:
         page.show(shown.pairs)
         page.show(shown.families)
-    steps.stop()
+    steps.step("reading the first posts")
     feeder = Feeder(folder / "posts")
+    _await_first_batch(shown, stopped)
+    steps.stop()
+    feeder.start()
     started = time.monotonic()
     _watch(shown, started, seconds, stopped)
     elapsed = time.monotonic() - started
@@ -142,25 +145,38 @@ class Shown:
 
 
 class Feeder:
-    """Writes posts into a folder in real time, until it is stopped."""
+    """Writes the first posts into a folder; from its start on, more of them in real time, until it is stopped."""
 
     def __init__(self, folder: Path) -> None:
-        self._folder = folder
+        self._folder, self._feed, self._written = folder, Feed(dt.datetime.now(dt.UTC)), 0
         self._over = threading.Event()
         self._thread = threading.Thread(target=self._work, name="swoop demo feed", daemon=True)
+        self._write()
+
+    def start(self) -> None:
+        """Let more posts come."""
         self._thread.start()
+
+    def _write(self) -> None:
+        number = self._written
+        write_posts(self._folder, number, self._feed.between(number * INTERVAL, (number + 1) * INTERVAL))
+        self._written += 1
 
     def _work(self) -> None:
         started = time.monotonic()
-        feed = Feed(dt.datetime.now(dt.UTC))
-        number = 0
-        while not self._over.wait(max(0.0, started + (number + 1) * INTERVAL - time.monotonic())):
-            write_posts(self._folder, number, feed.between(number * INTERVAL, (number + 1) * INTERVAL))
-            number += 1
+        while not self._over.wait(max(0.0, started + self._written * INTERVAL - time.monotonic())):
+            self._write()
 
     def stop(self) -> None:
         self._over.set()
         self._thread.join()
+
+
+def _await_first_batch(shown: Shown, stopped: list[int]) -> None:
+    """Wait until both streams have read something: on a busy machine, Spark takes its time for that."""
+    handles = (shown.pairs, shown.families)
+    while not stopped and all(handle.is_active for handle in handles) and any(handle.stats.batch < 0 for handle in handles):
+        time.sleep(0.05)
 
 
 def _watch(shown: Shown, started: float, seconds: float | None, stopped: list[int]) -> None:

@@ -62,6 +62,7 @@ def _in_json(history: History, shown: list[ShownFamily], join: JoinOptions, leas
         "window": join.window,
         "similarity": join.similarity,
         "rows": history.rows,
+        **({} if history.groups is None else {"groups": history.groups}),
         "rejected": history.rejected_in_json(),
         "families": history.stays,
         "seconds": round(history.seconds, 3),

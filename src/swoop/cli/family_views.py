@@ -70,7 +70,7 @@ class FamilyLinesView(LinesView):
             results().print(line, soft_wrap=True)
 
 
-def family_picture(handle: HasFamilies, console: Console, rate: float) -> Group:
+def family_picture(handle: HasFamilies, console: Console, rate: float | None) -> Group:
     """The largest families and metrics, as large as the terminal."""
     stats, live = handle.stats, console.is_terminal
     families = handle.families()
@@ -80,7 +80,7 @@ def family_picture(handle: HasFamilies, console: Console, rate: float) -> Group:
     heading = f"{many} at {shown_second(stats.watermark)}, the largest first" if shown else none
     more = [Text(f"... and {len(families) - SHOWN:,} more", "dim")] if len(families) > SHOWN else []
     table = FamilyTable(shown, max(console.size.height - 5, 2) if live else None)
-    return Group(Text(heading, "dim"), *([] if live else [""]), table, *more, metrics(stats, rate))
+    return Group(Text(heading, "dim"), *([] if live else [""]), table, *more, *metrics(stats, rate))
 
 
 def shown_family(family: Family, handle: HasFamilies) -> ShownFamily:

@@ -96,7 +96,10 @@ class CopyCount:
 
 @dataclass(frozen=True)
 class History:
-    """The results, apart from the output file. ``copies`` is None where they were not counted."""
+    """The results, apart from the output file.
+
+    ``copies`` is None where they were not counted, ``groups`` where each row is a set.
+    """
 
     pairs: list[ShownPair]
     rows: int
@@ -104,6 +107,7 @@ class History:
     rejected: Reasons
     seconds: float
     copies: CopyCount | None = None
+    groups: int | None = None
 
     def rejected_in_json(self) -> list[dict[str, Any]]:
         """Why rows cannot be used, with an example and how many there are."""

@@ -113,7 +113,12 @@ def find_history(files: Files, options: ReadingOptions, join: JoinOptions, run: 
     if join.copies == "once" and reading.stream is None:
         steps.step("counting copies")
         pairs, copies = with_copies(pairs, sets.table, reading, join)
-    return History(pairs, sets.rows, stays.num_rows, sets.rejected, time.monotonic() - began, copies)
+    return History(pairs, sets.rows, stays.num_rows, sets.rejected, time.monotonic() - began, copies, _groups(sets, reading))
+
+
+def _groups(sets: Sets, reading: Reading) -> int | None:
+    """How many sets rows were put together to, if they were."""
+    return None if reading.columns.group_by is None else sets.table.num_rows
 
 
 def find_families(
@@ -136,7 +141,8 @@ def find_families(
     largest, members = table.sort_by(list(LARGEST_FIRST)).slice(0, run.show), found.rows()
     members = members.filter(pc.is_in(members.column("family"), largest.column("id").combine_chunks()))
     named = sets.table.filter(pc.is_in(sets.table.column("id"), members.column("id").combine_chunks()))
-    history = History([], sets.rows, table.num_rows, sets.rejected, time.monotonic() - began)
+    seconds, groups = time.monotonic() - began, _groups(sets, reading)
+    history = History([], sets.rows, table.num_rows, sets.rejected, seconds, groups=groups)
     return FoundFamilies(history, largest.to_pylist(), members_of(members), records_of(named, reading))
 
 

@@ -163,7 +163,10 @@ def find_families(
 
 
 def _history(given: _Input, pairs: list[ShownPair], results: int) -> History:
-    return History(pairs, given.rows.count(), results, _count_rejected(given.rejected), 0.0)
+    from pyspark.sql import functions as F  # noqa: N812
+
+    groups = None if given.sets is given.lines else given.sets.filter(F.col("reason").isNull()).count()
+    return History(pairs, given.rows.count(), results, _count_rejected(given.rejected), 0.0, groups=groups)
 
 
 def _write_all(given: _Input, results: DataFrame, run: RunOptions, steps: Steps) -> None:

@@ -63,6 +63,7 @@ def _in_json(history: History, join: JoinOptions) -> dict[str, Any]:
         "window": join.window,
         "similarity": join.similarity,
         "rows": history.rows,
+        **({} if history.groups is None else {"groups": history.groups}),
         "rejected": history.rejected_in_json(),
         **({} if history.copies is None else {"copies": asdict(history.copies)}),
         "stays": history.stays,
@@ -96,7 +97,9 @@ def _summarise(history: History, join: JoinOptions, options: RunOptions, familie
         if families is None
         else f"{counted(history.stays, 'family', 'families')} from {join.similarity} {families:g} on"
     )
-    info(f"{counted(history.rows, 'row', 'rows')}, {found} of a window of {join.window}{written} ({history.seconds:.1f} s)")
+    rows = counted(history.rows, "row", "rows")
+    rows += "" if history.groups is None else f" in {counted(history.groups, 'group', 'groups')}"
+    info(f"{rows}, {found} of a window of {join.window}{written} ({history.seconds:.1f} s)")
     if families is None and join.copies == "once":
         _tell_copies(history)
     if len(history.pairs) > 1 and all(pair.similarity == EQUAL.get(join.similarity) for pair in history.pairs):

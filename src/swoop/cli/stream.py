@@ -36,6 +36,7 @@ if TYPE_CHECKING:
     Handle = StreamHandle | FamilyHandle
 
 MAX_AHEAD, OFF = "7 days", "off"
+COUNTED = ("rows", "late", "rejected", "changes")
 STOPPING = 1.2  # seconds to wait for a batch after Ctrl-C; the next run finishes it
 
 
@@ -226,10 +227,10 @@ def _open_pipe(options: StreamOptions, closing: ExitStack) -> Pipe | None:
 
 def _watch(handle: Handle, view: View, spark: SparkSession, pipe: Pipe | None, start: Callable[[bool], Handle]) -> int:
     """Show changes until the stream ends or is stopped."""
-    before, began, warned, reasons = handle.stats.rows, time.monotonic(), False, Reasons()
+    before, began, warned, reasons = handle.stats, time.monotonic(), False, Reasons()
 
     def rate() -> float:
-        return (handle.stats.rows - before) / max(time.monotonic() - began, 1e-9)
+        return (handle.stats.rows - before.rows) / max(time.monotonic() - began, 1e-9)
 
     with interruptible() as stopped, stop_on_failure(lambda: handle, spark), view:
         while handle.is_active and not stopped:
@@ -253,7 +254,7 @@ def _watch(handle: Handle, view: View, spark: SparkSession, pipe: Pipe | None, s
         else:
             handle.await_termination()
         _show_changes(handle, view)
-        view.ended(handle, rate())
+        view.ended(handle)
     if not warned:
         _warn_if_nothing_is_usable(handle)
     reasons.merge(handle.reasons)
@@ -261,14 +262,16 @@ def _watch(handle: Handle, view: View, spark: SparkSession, pipe: Pipe | None, s
     return stopped[0] if stopped else code
 
 
-def _summarise(handle: Handle, reasons: Reasons, before: int, seconds: float, what: str) -> int:
-    """Print the last lines. Returns the exit code: it is a failure if no row could be used."""
+def _summarise(handle: Handle, reasons: Reasons, before: Any, seconds: float, what: str) -> int:
+    """Print the last lines, about this run. Returns the exit code: it is a failure if no row could be used."""
     stats = handle.stats
-    rows = stats.rows - before
+    rows, late, rejected, changes = (getattr(stats, name) - getattr(before, name) for name in COUNTED)
     info(
-        f"{rows:,} rows in {seconds:.1f} s ({rows / max(seconds, 1e-9):,.0f} rows/s), {stats.late:,} late, "
-        f"{stats.rejected:,} rejected, {stats.changes:,} changes {what}"
+        f"{rows:,} rows in {seconds:.1f} s ({rows / max(seconds, 1e-9):,.0f} rows/s), {late:,} late, {rejected:,} rejected, "
+        f"{changes:,} changes {what}; {stats.window_size:,} in the window, {stats.held:,} waiting"
     )
+    if before.rows:
+        info(f"with earlier runs of this checkpoint: {stats.rows:,} rows, {stats.changes:,} changes")
     for line in reasons.lines(HINTS):
         info(f"  rejected {line}", style=ORANGE)
     if rows and reasons.rows >= rows:

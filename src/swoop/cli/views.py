@@ -33,8 +33,8 @@ if TYPE_CHECKING:
 LONGEST = 60  # characters of a text in a line
 COPIES = ("newer_copies", "newer_first_seen", "newer_last_seen", "older_copies", "older_first_seen", "older_last_seen")
 
-Draw = Callable[[Any, Console, float], Group]
-"""Draws the results of a handle, as large as the console, with a rate of rows per second."""
+Draw = Callable[[Any, Console, float | None], Group]
+"""Draws the results of a handle, as large as the console, with metrics if there is a rate of rows per second."""
 
 
 def find_view(as_json: bool, measure: str) -> View:
@@ -42,7 +42,7 @@ def find_view(as_json: bool, measure: str) -> View:
     if as_json:
         return JsonView()
 
-    def draw(handle: StreamHandle, console: Console, rate: float) -> Group:
+    def draw(handle: StreamHandle, console: Console, rate: float | None) -> Group:
         return picture(handle, console, rate, measure)
 
     return TableView(draw) if results().is_terminal else PairLinesView(draw, measure)
@@ -65,8 +65,8 @@ class View:
     def moved(self, handle: Any, rate: float) -> None:
         """Called from time to time."""
 
-    def ended(self, handle: Any, rate: float) -> None:
-        """Called once, at the end."""
+    def ended(self, handle: Any) -> None:
+        """Called once, at the end; a summary follows."""
 
 
 class JsonView(View):
@@ -100,10 +100,10 @@ class LinesView(View):
     def __init__(self, draw: Draw) -> None:
         self._draw = draw
 
-    def ended(self, handle: Any, rate: float) -> None:
+    def ended(self, handle: Any) -> None:
         console = results()
         console.print()
-        console.print(self._draw(handle, console, rate))
+        console.print(self._draw(handle, console, None))
 
 
 class PairLinesView(LinesView):
@@ -147,11 +147,11 @@ class TableView(View):
             self._drawn, self._next = state, now + 0.1
             self._live.update(self._draw(handle, self._console, rate), refresh=True)
 
-    def ended(self, handle: Any, rate: float) -> None:
-        self._live.update(self._draw(handle, self._console, rate), refresh=True)
+    def ended(self, handle: Any) -> None:
+        self._live.update(self._draw(handle, self._console, None), refresh=True)
 
 
-def picture(handle: StreamHandle, console: Console, rate: float, measure: str, above: int = 0) -> Group:
+def picture(handle: StreamHandle, console: Console, rate: float | None, measure: str, above: int = 0) -> Group:
     """The top-k and metrics, with the newer record of each pair above the older one.
 
     On a terminal it is as large as that, but for the lines ``above`` it.
@@ -180,13 +180,15 @@ def picture(handle: StreamHandle, console: Console, rate: float, measure: str, a
         table.add_row(shown_similarity(pair.similarity, measure), shown_name(pair.newer), lines[0], *counts[0], left)
         table.add_row("", shown_name(pair.older), lines[1] if what is None else Text(what, "dim"), *counts[1], "")
     more = [Text(f"... and {len(topk) - room} more", "dim")] if len(topk) > room else []
-    return Group(table, *more, metrics(stats, rate))
+    return Group(table, *more, *metrics(stats, rate))
 
 
-def metrics(stats: Any, rate: float) -> Text:
-    """A line about the stream."""
+def metrics(stats: Any, rate: float | None) -> list[Text]:
+    """A line about the stream, if there is a rate."""
+    if rate is None:
+        return []
     line = f"{stats.rows:,} rows ({rate:,.0f}/s), {stats.window_size:,} in the window, {stats.held:,} waiting"
-    return Text(f"{line}, {stats.late:,} late, {stats.rejected:,} rejected", "dim")
+    return [Text(f"{line}, {stats.late:,} late, {stats.rejected:,} rejected", "dim")]
 
 
 def copies_of(pair: Pair) -> tuple[tuple[int | None, Any], tuple[int | None, Any]]:

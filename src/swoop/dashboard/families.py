@@ -21,8 +21,8 @@ ORDERS = ("size", "newest", "growing")
 SHOWN = 40  # families of each order
 ENDED = 60  # families that are over, of those that were shown; the largest of twice as many
 TEXTS, TEXT = 3, 240  # different texts of a family on its card, and characters of each
-LOOKED = 100  # members whose texts are compared
-MEMBERS, MEMBER_TEXT = 300, 2_000  # in the list of all members
+LOOKED = 100  # members whose texts are compared, on the card and in the list of members
+MEMBER_TEXT = 2_000  # characters of a text in that list
 Example = tuple[Any, Time | None, str | None]
 """The id, the time and the text of a member."""
 
@@ -235,9 +235,9 @@ def members_of(source: FamilySource, family: Family) -> dict[str, Any]:
     """A family with its members, put together by their texts, as JSON."""
     examples = getattr(source, "examples", None)
     if examples is not None:
-        looked = examples(family, MEMBERS)
+        looked = examples(family, LOOKED)
     else:
-        looked = [(name, None, None) for name in source.members(family)[-MEMBERS:]]
+        looked = [(name, None, None) for name in source.members(family)[-LOOKED:]]
     found = contents(looked)
     parts = marked_together([content.text or "" for content in found], MEMBER_TEXT)
     groups = [
@@ -248,4 +248,6 @@ def members_of(source: FamilySource, family: Family) -> dict[str, Any]:
         }
         for content, of in zip(found, parts, strict=True)
     ]
-    return {"id": shown_id(family.id), "size": family.size, "total": family.total, "looked": len(looked), "groups": groups}
+    kinds = sum(content.text is not None for content in found)
+    facts = {"id": shown_id(family.id), "size": family.size, "total": family.total}
+    return {**facts, "looked": len(looked), "kinds": kinds, "groups": groups}

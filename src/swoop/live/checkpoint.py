@@ -186,11 +186,7 @@ class Checkpoint:
                 f"up to {VERSION}. Upgrade with: pip install --upgrade swoop-join"
             )
         before, parameters = {**BEFORE, **before}, {**BEFORE, **parameters}
-        differences = [
-            f"{name} was {before.get(name)!r} and now is {parameters.get(name)!r}"
-            for name in {**before, **parameters}
-            if before.get(name) != parameters.get(name)
-        ]
+        differences = _differences(before, parameters)
         if differences:
             raise InvalidArgument(
                 f"the checkpoint {self.path!r} was made with other parameters: {'; '.join(differences)}. "
@@ -315,3 +311,17 @@ class Checkpoint:
             if name not in needed:
                 self.check()
                 self._chunks.delete(name)
+
+
+def _differences(before: dict[str, Any], now: dict[str, Any]) -> list[str]:
+    """In what two streams differ, in words."""
+    names = [name for name in {**before, **now} if before.get(name) != now.get(name)]
+    if "finds" in names:
+        names = [name for name in names if name not in ("k", "copies", "two_streams")]  # families have none of these
+    elif "cells" in names and "all" not in (before.get("k"), now.get("k")):
+        names = [name for name in names if name != "k"]  # without cells it is no parameter, as it may be lowered
+
+    def shown(parameters: dict[str, Any], name: str) -> str:
+        return "a number" if name == "k" and name not in parameters else repr(parameters.get(name))
+
+    return [f"{name} was {shown(before, name)} and now is {shown(now, name)}" for name in names]

@@ -15,6 +15,7 @@ from pyspark.sql import Column, DataFrame
 from pyspark.sql import functions as F  # noqa: N812
 
 from swoop.errors import InvalidArgument
+from swoop.reading.dates import NAMED, written_as
 from swoop.spark.rows import quoted
 from swoop.text.characters import FLAG_LETTERS, SKIN_TONES, VARIATION_SELECTORS, ZERO_WIDTH_JOINER, picture_ranges
 from swoop.text.functions import TokenFunction
@@ -120,7 +121,9 @@ def timestamps(column: ColumnOrName, unit: str | None = None, format: str | None
         Numbers, and strings of digits, are counted since 1970 in ``"s"``, ``"ms"``, ``"us"`` or ``"ns"``. They may be negative
         or have a fraction. All other strings are null.
     format
-        Strings are read by this pattern of Spark, such as ``"dd/MM/yyyy HH:mm"``. Spark itself refuses wrong patterns.
+        Strings are read by this pattern of Spark, such as ``"dd/MM/yyyy HH:mm"``. Spark itself refuses wrong patterns. Or, as
+        the command line has them, a pattern of strptime (``"%d/%m/%Y"``), ``"iso"``, ``"rfc2822"`` or ``"twitter"``: these are
+        in UTC, unless they have an offset.
     """
     if unit is not None and unit not in tuple(_UNITS):
         raise InvalidArgument(f"unit must be one of {', '.join(map(repr, _UNITS))}, not {unit!r}")
@@ -128,7 +131,11 @@ def timestamps(column: ColumnOrName, unit: str | None = None, format: str | None
         raise InvalidArgument(f"give a unit for numbers or a format for strings, not both (unit={unit!r}, format={format!r})")
     found = _column(column)
     text = found.cast("string")
-    if format is not None:
+    if format is not None and ("%" in format or format.lower() in NAMED):
+        from swoop.spark.dates import read_times
+
+        time = read_times(text, written_as(format))
+    elif format is not None:
         time = F.try_to_timestamp(text, F.lit(format))
     elif unit is not None:
         time = _epoch_to_timestamp(text, unit)

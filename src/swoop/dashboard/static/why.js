@@ -1,5 +1,6 @@
 // The explanation of a pair, or the members of a family, in a dialog.
 import { clock, count, element, moment, similarity } from "./format.js";
+import { difference } from "./families.js";
 import { chips, marked } from "./marks.js";
 import { bothSides, copiesOf } from "./pairs.js";
 
@@ -46,8 +47,9 @@ function member([id, time]) {
 function showFamily(family) {
   const more = family.size - family.looked;
   const total = family.total > family.size ? `, ${count(family.total)} in total` : "";
+  const what = difference(family);
   body.replaceChildren(
-    element("p", { class: "lead" }, element("strong", {}, count(family.size)), ` records in the window${total}. The first was `, element("bdi", { dir: "auto" }, family.id), "."),
+    element("p", { class: "lead" }, element("strong", {}, count(family.size)), ` records in the window${total}${what && `, ${what}`}. The first was `, element("bdi", { dir: "auto" }, family.id), "."),
     ...family.groups.map(({ count: times, parts, members }) =>
       element(
         "section",
