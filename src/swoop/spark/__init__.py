@@ -17,6 +17,7 @@ from __future__ import annotations
 from swoop.live.live_families import FamilyStreamStats
 from swoop.live.live_stream import StreamStats
 from swoop.live.manifest import folder, result_files
+from swoop.spark.changes import families_changes, topk_changes
 from swoop.spark.families import families_history, family_members
 from swoop.spark.family_stream import FamilyHandle, FamilyStream, families_stream
 from swoop.spark.history import at_least_once, explain, rejected, topk_history
@@ -35,6 +36,7 @@ __all__ = [
     "at_least_once",
     "char_ngrams",
     "explain",
+    "families_changes",
     "families_history",
     "families_stream",
     "family_members",
@@ -43,6 +45,7 @@ __all__ = [
     "result_files",
     "session",
     "timestamps",
+    "topk_changes",
     "topk_history",
     "topk_stream",
     "transitions",

@@ -20,7 +20,7 @@ from swoop.times import FIRST_DATETIME, LAST_DATETIME, LATEST, TimeKind, WindowS
 class Names:
     """The names of the columns. Without ``stream``, all sets are of one stream; ``text`` is shown to people.
 
-    ``reason`` says what is already known to be wrong with a row.
+    ``reason`` says what is already known to be wrong with a row. ``by`` tells rows apart that are not joined.
     """
 
     id: str
@@ -29,6 +29,7 @@ class Names:
     stream: str | None
     text: str | None = None
     reason: str | None = None
+    by: str | None = None
 
     def check(self, sets: DataFrame) -> None:
         """Refuse names that do not exist or are not unique, and tokens that are none."""
@@ -58,7 +59,7 @@ class Names:
     def _given(self) -> list[tuple[str, str]]:
         texts = self.tokens.columns if isinstance(self.tokens, TokenFunction) else (self.tokens,)
         named = [("id", self.id), ("time", self.time), *(("tokens", name) for name in texts)]
-        more = (("stream", self.stream), ("text", self.text), ("reason", self.reason))
+        more = (("stream", self.stream), ("text", self.text), ("reason", self.reason), ("by", self.by))
         return named + [(argument, name) for argument, name in more if name is not None]
 
     def plain(self, sets: DataFrame) -> tuple[DataFrame, Names]:
@@ -144,6 +145,13 @@ def plain_type(found: T.DataType) -> str:
 def id_of(sets: DataFrame, names: Names) -> Column:
     found = sets.schema[names.id].dataType
     return F.col(names.id).cast("string") if isinstance(found, T.StringType) else F.col(names.id)
+
+
+def key_of(sets: DataFrame, names: Names) -> Column:
+    """What tells rows apart that have nothing to do with each other; strings as their bytes, whatever those are."""
+    assert names.by is not None
+    found = sets.schema[names.by].dataType
+    return F.col(names.by).cast("binary") if isinstance(found, T.StringType) else F.col(names.by)
 
 
 def tokens_of(sets: DataFrame, names: Names) -> Column:

@@ -28,7 +28,7 @@ from swoop.live.stream_spec import StreamSpec
 from swoop.spark.cells import Layout, cell_results, finish_cells
 from swoop.spark.fetching import PIECE_ROWS, fetch
 from swoop.spark.handle import LiveHandle
-from swoop.spark.rows import Names, id_of, row_in_json, stream_of, ticks, time_kind, tokens_of, why_unusable
+from swoop.spark.rows import Names, id_of, key_of, row_in_json, stream_of, ticks, time_kind, tokens_of, why_unusable
 from swoop.spark.sessions import STATE_SETTINGS
 from swoop.spark.sizing import Machines, choose_cells
 from swoop.spark.topics import KafkaOutput
@@ -39,12 +39,19 @@ from swoop.times import WindowSpec, find_lateness, in_seconds
 Handle = TypeVar("Handle", bound=LiveHandle[Any])
 
 
+def check_driver(sets: DataFrame, what: str, instead: str) -> None:
+    """Refuse where Spark's driver is in another process."""
+    if not hasattr(sets, "_jdf"):
+        raise InvalidArgument(
+            f"{what} needs its engine beside Spark's driver, which Spark Connect has elsewhere; use {instead}, which gives the "
+            "same changes as a streaming DataFrame"
+        )
+
+
 def check_sets(sets: DataFrame, names: Names, history: str) -> None:
     """Refuse what is no stream of sets; ``history`` is what to use for rows that are at rest."""
     if not sets.isStreaming:
         raise InvalidArgument(f"sets is not a stream; make it with spark.readStream, or use {history}")
-    if not hasattr(sets, "_jdf"):
-        raise InvalidArgument("a live join needs its engine beside Spark's driver, so it cannot be started over Spark Connect")
     names.check(sets)
     ids = sets.schema[names.id].dataType
     if not isinstance(ids, T.StringType | T.BinaryType | T.IntegralType):
@@ -100,6 +107,7 @@ def prepared(sets: DataFrame, names: Names, spec: StreamSpec) -> DataFrame:
         **({"text": F.col(names.text).cast("string")} if names.text else {}),
     }
     return sets.select(
+        *([key_of(sets, names).alias("key")] if names.by else []),
         *(F.when(why.isNull(), column).alias(name) for name, column in found.items()),
         why.alias("reason"),
         F.when(why.isNotNull(), row_in_json(sets, columns)).alias("row"),
