@@ -153,7 +153,7 @@ class Cluster:
         """A cell, made from its state."""
         cells = Cells(self.layout, self.spec, "another", None)
         cells.init(self.kept[number])  # type: ignore[arg-type]
-        return cells._cell(number, cells_module._SparkStore(cells._chunks, cells._state))[0]
+        return cells._cell(number, cells_module.SparkStore(cells._chunks, cells._state))[0]
 
 
 def start(folder: Path, cluster: Cluster) -> Any:
@@ -437,7 +437,7 @@ def test_crafted_names(folder: Path) -> None:
     case = lasting_records()
     cluster = Cluster(case, 2, random.Random(3))
     run_on(cluster, fresh(folder), case)
-    store = cells_module._SparkStore(cluster.kept[1], Value(cluster.kept[1]))
+    store = cells_module.SparkStore(cluster.kept[1], Value(cluster.kept[1]))
     state = CellState.from_json(cluster.kept[1].committed["state"][0])
     names = concatenated(list(chunks.read_chunks(store, state.names)))
     for column, value in (("first_number", 10**6), ("first_number", -1), ("first_time", 10**6), ("first_time", -(2**62))):

@@ -48,6 +48,7 @@ class Judge:
         copies: Copies = "each",
     ) -> None:
         self.changes: list[Change] = []
+        self.ranks: list[int] = []  # of the changes: places in the top-k after a step, or before it
         self._k, self._two_streams, self._least, self._copies = k, two_streams, min_similarity, copies
         self._measure, self._window = find_similarity(similarity), find_window(window)
         self._clock = Clock(self._window)
@@ -196,8 +197,14 @@ class Judge:
         if leaving == "outranked":  # as it is now
             known = {valid.pair.arrivals: valid for valid in self._pairs}
             before = [known[valid.pair.arrivals] for valid in before]
-        self.changes.extend(Change(time, leaving, v.pair) for v in reversed(before) if v.pair.arrivals not in is_now)
-        self.changes.extend(Change(time, "enter", v.pair) for v in self._current if v.pair.arrivals not in was)
+        for place, one in reversed([*enumerate(before, 1)]):
+            if one.pair.arrivals not in is_now:
+                self.changes.append(Change(time, leaving, one.pair))
+                self.ranks.append(place)
+        for place, one in enumerate(self._current, 1):
+            if one.pair.arrivals not in was:
+                self.changes.append(Change(time, "enter", one.pair))
+                self.ranks.append(place)
 
 
 def judge(records: Iterable[Record], *arguments: Any, now: Time | None = None, **options: Any) -> Judge:

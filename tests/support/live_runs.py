@@ -216,8 +216,8 @@ def latest_believed(times: list[int], highest: int | None, run: int, max_ahead: 
     return latest, run + beyond if beyond == len(times) else 0
 
 
-def expected(run: Run) -> Any:
-    """Changes, late ids, rejected rows and top-k by the definition."""
+def arrivals(run: Run, flushed: bool = True) -> tuple[list[Record], list[int], int]:
+    """The sets that enter, late ids and rejected rows by the definition. ``flushed``: what is held at the end enters, too."""
     entered: list[Row] = []
     late: list[int] = []
     rejected = 0
@@ -242,9 +242,15 @@ def expected(run: Run) -> Any:
                 watermark = max(watermark, reached - run.spec.lateness)
         if batch in run.ends and any(row.time >= watermark for row in entered):
             watermark = highest + 1
-    records = [row.record(run.spec) for row in sorted(entered, key=order)]
+    records = [row.record(run.spec) for row in sorted(entered, key=order) if flushed or row.time < watermark]
     if records and watermark - 1 > records[-1].time:  # an empty set makes no pair, but time goes on to it
         records.append(replace(records[-1], tokens=(), time=watermark - 1))
+    return records, late, rejected
+
+
+def expected(run: Run, flushed: bool = True) -> Any:
+    """Changes, late ids, rejected rows and top-k by the definition."""
+    records, late, rejected = arrivals(run, flushed)
     if isinstance(run.spec.join, FamilySpec):
         join = run.spec.join
         asked: Any = (records, join.min_similarity, join.window, join.similarity)

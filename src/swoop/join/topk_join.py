@@ -263,9 +263,14 @@ class TopKJoin(Arrivals):
         self._insert_many(data, tokens, time, id, lambda columns, lengths: self._read_sides(columns, stream, lengths))
 
     def _insert_records(
-        self, data: Any, tokens: str | TokenFunction, stream: str | None, names: Names | None = None
+        self,
+        data: Any,
+        tokens: str | TokenFunction,
+        stream: str | None,
+        names: Names | None = None,
+        id: str | None = None,
     ) -> np.ndarray:
-        """The same where copies count once and this join has a part of a stream. Gives the identity of each set's record.
+        """The same where copies count once. Gives the identity of each set's record.
 
         ``names``: what records are called whose first sets have left the window before these sets arrive here.
         """
@@ -274,7 +279,7 @@ class TopKJoin(Arrivals):
             data,
             tokens,
             "time",
-            None,
+            id,
             lambda columns, lengths: self._read_sides(columns, stream, lengths),
             Records(names, found),
         )

@@ -92,10 +92,10 @@ def split_ahead(rows: pa.Table, latest: int | None) -> tuple[pa.Table, pa.Table]
     return rows.filter(pc.invert(beyond)), rows.filter(beyond)
 
 
-def rejected_rows(rows: pa.Table) -> pa.Table:
-    """Rows that are not believed, as the rejected output has them."""
+def rejected_rows(rows: pa.Table, reason: str = REASON) -> pa.Table:
+    """Rows that are not taken, as the rejected output has them; by default, those that are not believed."""
     lines = [json.dumps(row, default=_in_json, ensure_ascii=False) for row in rows.to_pylist()]
-    return pa.table({"reason": pa.array([REASON] * len(lines), pa.string()), "row": pa.array(lines, pa.string())})
+    return pa.table({"reason": pa.array([reason] * len(lines), pa.string()), "row": pa.array(lines, pa.string())})
 
 
 def _in_json(value: Any) -> str:

@@ -18,7 +18,7 @@ from swoop.errors import InvalidArgument, InvalidFile
 from swoop.live.checkpoint import Checkpoint, State
 from swoop.live.engines import Engines, Feed, Result, StepResult
 from swoop.live.outputs import Output
-from swoop.live.row_order import sort_rows
+from swoop.live.row_order import sort_rejected, sort_rows
 from swoop.live.stream_spec import StreamSpec
 from swoop.reasons import Reasons
 from swoop.times import Time
@@ -160,8 +160,7 @@ class ResumableStream(Generic[Result, Stats]):
         since = before.written if state.key in self._earlier else None
         self._checkpoint.check()
         if state.batch != before.batch:
-            in_order = rejected.sort_by([("reason", "ascending"), ("row", "ascending")]) if rejected.num_rows else rejected
-            self._rejected.put(state, in_order, counted.rejected, since)
+            self._rejected.put(state, sort_rejected(rejected), counted.rejected, since)
             if rejected.num_rows:
                 self.reasons.add(rejected.column("reason").to_pylist())
             self._late.put(state, self._spec.shown(sort_rows(late)) if late.num_rows else late, counted.late, since)

@@ -23,6 +23,11 @@ def sort_rows(rows: pa.Table) -> pa.Table:
     return rows if order is None else rows.take(order)
 
 
+def sort_rejected(rows: pa.Table) -> pa.Table:
+    """Rejected rows in the order in which they are told: the same however they came."""
+    return rows.sort_by([("reason", "ascending"), ("row", "ascending")]) if rows.num_rows else rows
+
+
 def same_key_as_before(rows: pa.Table) -> np.ndarray:
     """Which rows have the time and the id of the row before them."""
     same = np.zeros(rows.num_rows, bool)

@@ -6,6 +6,7 @@ Rows come as Arrow tables with the columns of :data:`COLUMNS`.
 from __future__ import annotations
 
 import threading
+from collections.abc import Iterator, Sequence
 from contextlib import AbstractContextManager
 from dataclasses import replace
 from typing import Any, Generic, Protocol, TypeVar
@@ -14,15 +15,15 @@ import numpy as np
 import pyarrow as pa
 import pyarrow.compute as pc
 
-from swoop.errors import InvalidData
+from swoop.errors import InvalidData, InvalidFile
 from swoop.join.families import Families
 from swoop.join.origins import Window
 from swoop.join.payloads import LingeringPayloads
 from swoop.join.topk_join import TopKJoin
 from swoop.live.ahead import believe, rejected_rows, spans_of, split_ahead
-from swoop.live.checkpoint import Checkpoint, State
-from swoop.live.chunks import SETS
-from swoop.live.engines import StepResult
+from swoop.live.checkpoint import State
+from swoop.live.chunks import SETS, Chunk
+from swoop.live.engines import Feed, StepResult
 from swoop.live.pieces import Backlog, concatenated, drained, in_pieces
 from swoop.live.row_order import sort_rows
 from swoop.live.stream_spec import StreamSpec
@@ -45,6 +46,22 @@ class Origins(Protocol):
         """Let the sets of a window arrive in this context."""
 
 
+class WindowStore(Protocol):
+    """Where the rows of a window are kept, such as :class:`swoop.live.checkpoint.Checkpoint`."""
+
+    def read(self, chunks: Sequence[Chunk], needed: Sequence[str] = ("time",)) -> Iterator[pa.Table]:
+        """The rows of some chunks."""
+
+    def add(self, state: State, rows: pa.Table, expired: int) -> State:
+        """Keep rows, but for those up to ``expired``. The state that is given back names them."""
+
+    def add_origins(self, state: State, rows: pa.Table, expired: int) -> State:
+        """The same with origins."""
+
+    def damaged(self, name: str, why: object) -> InvalidFile:
+        """What to raise if a part is not what was written."""
+
+
 class SingleEngine(Generic[Join]):
     """One join or one engine of families, and the rows that wait for the watermark. The rows of the window are in chunks of
     the checkpoint, and so is what they do not tell.
@@ -60,7 +77,7 @@ class SingleEngine(Generic[Join]):
     _no_origins: pa.Table
     _held: Any  # the rows that wait; None if there never were any
 
-    def __init__(self, spec: StreamSpec, checkpoint: Checkpoint) -> None:
+    def __init__(self, spec: StreamSpec, checkpoint: WindowStore) -> None:
         self._spec, self._checkpoint = spec, checkpoint
         self._clock = spec.clock()
         self._reading = threading.Lock()
@@ -119,12 +136,16 @@ class SingleEngine(Generic[Join]):
             rejected=counted.rejected + sum(part.num_rows for part in rejected),
         )
         state = self._tell_origins(replace(state, counters=counters))
-        return StepResult(state, self.join.changes(), concatenated(late), concatenated(rejected), count)
+        return StepResult(state, self._changes(), concatenated(late), concatenated(rejected), count)
 
     def advance(self, before: State, after: State) -> StepResult:
         """Let the rows enter that wait for no more than this watermark."""
         assert after.watermark is not None
-        return StepResult(self._tell_origins(self._release(after, after.watermark)), self.join.changes())
+        return StepResult(self._tell_origins(self._release(after, after.watermark)), self._changes())
+
+    def _changes(self) -> Feed:
+        """Those of the step."""
+        return self.join.changes()
 
     def _tell_origins(self, state: State) -> State:
         """Write what the rows of the window do not tell, as far as it was not written before."""

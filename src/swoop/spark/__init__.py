@@ -17,6 +17,7 @@ from __future__ import annotations
 from swoop.live.live_families import FamilyStreamStats
 from swoop.live.live_stream import StreamStats
 from swoop.live.manifest import folder, result_files
+from swoop.spark.changes import families_changes, topk_changes
 from swoop.spark.cuts import every
 from swoop.spark.families import families_history, family_members
 from swoop.spark.family_stream import FamilyHandle, FamilyStream, families_stream
@@ -37,6 +38,7 @@ __all__ = [
     "char_ngrams",
     "every",
     "explain",
+    "families_changes",
     "families_history",
     "families_stream",
     "family_members",
@@ -45,6 +47,7 @@ __all__ = [
     "result_files",
     "session",
     "timestamps",
+    "topk_changes",
     "topk_history",
     "topk_stream",
     "transitions",

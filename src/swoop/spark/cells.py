@@ -72,16 +72,22 @@ def _router(layout: Layout, spec: StreamSpec) -> Any:
     """What a task does with its rows: it packs them for the cells."""
 
     def route(batches: Iterable[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
-        waiting: list[pa.RecordBatch] = []
-        for batch in batches:
-            waiting.append(batch)
-            if sum(one.num_rows for one in waiting) >= FULL or sum(one.nbytes for one in waiting) >= FULL_BYTES:
-                yield packed(pa.Table.from_batches(waiting), layout, spec)
-                waiting = []
-        if sum(one.num_rows for one in waiting):
-            yield packed(pa.Table.from_batches(waiting), layout, spec)
+        for rows in in_parts(batches):
+            yield packed(rows, layout, spec)
 
     return route
+
+
+def in_parts(batches: Iterable[pa.RecordBatch]) -> Iterator[pa.Table]:
+    """The rows of a task, as many at a time as are packed at once."""
+    waiting: list[pa.RecordBatch] = []
+    for batch in batches:
+        waiting.append(batch)
+        if sum(one.num_rows for one in waiting) >= FULL or sum(one.nbytes for one in waiting) >= FULL_BYTES:
+            yield pa.Table.from_batches(waiting)
+            waiting = []
+    if sum(one.num_rows for one in waiting):
+        yield pa.Table.from_batches(waiting)
 
 
 def packed(rows: pa.Table, layout: Layout, spec: StreamSpec) -> pa.RecordBatch:
@@ -130,7 +136,7 @@ class Cells(StatefulProcessor):
         yield pd.DataFrame([(number, *result) for result in results], columns=["cell", "what", "data"])
 
     def _process_batch(self, number: int, given: pd.DataFrame) -> Report:
-        store = _SparkStore(self._chunks, self._state)
+        store = SparkStore(self._chunks, self._state)
         started = time.perf_counter()
         cell, is_new = self._cell(number, store)
         rebuilt = sum(chunk.rows for chunk in cell.state.chunks) if is_new else 0
@@ -145,7 +151,7 @@ class Cells(StatefulProcessor):
         report.figures.update(taken=0 if sets is None else sets.num_rows, spent=time.perf_counter() - started - seconds)
         return report
 
-    def _cell(self, number: int, store: _SparkStore) -> tuple[Cell, bool]:
+    def _cell(self, number: int, store: SparkStore) -> tuple[Cell, bool]:
         """The cell in memory, if it is the one that the state tells of, else a new one; and whether it is new.
 
         It is taken out of memory while it is changed, so that what is left there is never half-changed.
@@ -167,8 +173,8 @@ def _forget_others(run: str, batches: int) -> None:
             del _cell_cache[key]
 
 
-class _SparkStore:
-    """The state that Spark keeps for a cell."""
+class SparkStore:
+    """The state that Spark keeps for a key."""
 
     def __init__(self, chunks: Any, state: Any) -> None:
         self._chunks, self._state = chunks, state

@@ -17,7 +17,7 @@ from swoop.results import Family, FamilyChange, FamilyChanges, FamilyList, Id
 from swoop.similarity import Similarity
 from swoop.spark.handle import LiveHandle
 from swoop.spark.rows import Names, find_spark_window
-from swoop.spark.starting import StartableStream, check_sets, make_spec, prepared
+from swoop.spark.starting import StartableStream, check_driver, check_sets, make_spec, prepared
 from swoop.spec import FamilySpec
 from swoop.text.functions import TokenFunction
 from swoop.times import Time
@@ -59,6 +59,7 @@ def families_stream(
         handle = stream.start(checkpoint="state", changes="changes")
         handle.families(10, order="growing")
     """
+    check_driver(sets, "families_stream", "families_changes")
     names = Names(id, time, tokens, None, text, reason)
     check_sets(sets, names, "swoop.families_history")
     asked = FamilySpec(min_similarity, find_spark_window(window), similarity)

@@ -13,7 +13,7 @@ from pathlib import Path
 from typing import Any, Generic, Literal, TypeVar
 
 import pyarrow as pa
-from pyspark.sql import DataFrame, SparkSession
+from pyspark.sql import Column, DataFrame, SparkSession
 from pyspark.sql import functions as F  # noqa: N812
 from pyspark.sql import types as T  # noqa: N812
 
@@ -28,7 +28,7 @@ from swoop.live.stream_spec import StreamSpec
 from swoop.spark.cells import Layout, cell_results, finish_cells
 from swoop.spark.fetching import PIECE_ROWS, fetch
 from swoop.spark.handle import LiveHandle
-from swoop.spark.rows import Names, id_of, row_in_json, stream_of, ticks, time_kind, tokens_of, why_unusable
+from swoop.spark.rows import Names, id_of, key_of, row_in_json, stream_of, ticks, time_kind, tokens_of, why_unusable
 from swoop.spark.sessions import STATE_SETTINGS
 from swoop.spark.sizing import Machines, choose_cells
 from swoop.spark.topics import KafkaOutput
@@ -39,12 +39,19 @@ from swoop.times import WindowSpec, find_lateness, in_seconds
 Handle = TypeVar("Handle", bound=LiveHandle[Any])
 
 
+def check_driver(sets: DataFrame, what: str, instead: str) -> None:
+    """Refuse where Spark's driver is in another process."""
+    if not hasattr(sets, "_jdf"):
+        raise InvalidArgument(
+            f"{what} needs its engine beside Spark's driver, which Spark Connect has elsewhere; use {instead}, which gives the "
+            "same changes as a streaming DataFrame"
+        )
+
+
 def check_sets(sets: DataFrame, names: Names, history: str) -> None:
     """Refuse what is no stream of sets; ``history`` is what to use for rows that are at rest."""
     if not sets.isStreaming:
         raise InvalidArgument(f"sets is not a stream; make it with spark.readStream, or use {history}")
-    if not hasattr(sets, "_jdf"):
-        raise InvalidArgument("a live join needs its engine beside Spark's driver, so it cannot be started over Spark Connect")
     names.check(sets)
     ids = sets.schema[names.id].dataType
     if not isinstance(ids, T.StringType | T.BinaryType | T.IntegralType):
@@ -87,6 +94,11 @@ def _chosen(spark: SparkSession, window: WindowSpec, rate: float | None) -> int:
     return found
 
 
+def _key_bytes(sets: DataFrame, name: str) -> Column:
+    """A column of a key; strings as their bytes, whatever those are."""
+    return key_of(sets, name).cast("binary") if isinstance(sets.schema[name].dataType, T.StringType) else key_of(sets, name)
+
+
 def prepared(sets: DataFrame, names: Names, spec: StreamSpec) -> DataFrame:
     """The columns that a live stream takes: of a row that can be used, the set; of others, why not, and the row in JSON."""
     columns, kind = sets.columns, spec.time_kind
@@ -100,6 +112,7 @@ def prepared(sets: DataFrame, names: Names, spec: StreamSpec) -> DataFrame:
         **({"text": F.col(names.text).cast("string")} if names.text else {}),
     }
     return sets.select(
+        *(_key_bytes(sets, name).alias("key") for name in names.by),
         *(F.when(why.isNull(), column).alias(name) for name, column in found.items()),
         why.alias("reason"),
         F.when(why.isNotNull(), row_in_json(sets, columns)).alias("row"),

@@ -16,7 +16,7 @@ from swoop.results import Changes, Explanation, Pair, SkybandStep, TopK
 from swoop.similarity import Similarity
 from swoop.spark.handle import LiveHandle
 from swoop.spark.rows import Names, find_spark_window
-from swoop.spark.starting import StartableStream, check_sets, make_spec, prepared
+from swoop.spark.starting import StartableStream, check_driver, check_sets, make_spec, prepared
 from swoop.spec import Copies, JoinSpec
 from swoop.text.functions import TokenFunction
 
@@ -85,6 +85,7 @@ def topk_stream(
         handle = stream.start(checkpoint="state", changes="changes")
         handle.topk()
     """
+    check_driver(sets, "topk_stream", "topk_changes")
     names = Names(id, time, tokens, stream, text, reason)
     check_sets(sets, names, "topk_history")
     join = JoinSpec(

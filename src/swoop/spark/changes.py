@@ -1,0 +1,171 @@
+"""The live join and live families as streaming DataFrames of changes, which anything of Spark's can take further."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from pyspark.sql import DataFrame
+from pyspark.sql import functions as F  # noqa: N812
+from pyspark.sql import types as T  # noqa: N812
+
+from swoop.errors import InvalidArgument, InvalidData
+from swoop.live.embedded import result_columns
+from swoop.live.stream_spec import StreamSpec
+from swoop.similarity import Similarity
+from swoop.spark.embedding import embedded
+from swoop.spark.rows import Names, find_spark_window, from_ticks, plain_type
+from swoop.spark.starting import check_sets, make_spec, prepared
+from swoop.spec import Copies, FamilySpec, JoinSpec
+from swoop.text.functions import TokenFunction
+
+TIMES = ("time", "start", "end", "newer_first_seen", "newer_last_seen", "older_first_seen", "older_last_seen")
+IDS = ("newer", "older", "family", "into")
+TEXTS = ("kind", "reason", "row")
+
+
+def topk_changes(
+    sets: DataFrame,
+    k: int | None,
+    window: Any,
+    similarity: str | Similarity = "jaccard",
+    *,
+    id: str = "id",
+    time: str = "time",
+    tokens: str | TokenFunction = "tokens",
+    stream: str | None = None,
+    reason: str | None = None,
+    by: str | None = None,
+    min_similarity: float | None = None,
+    max_pairs: int | None = None,
+    copies: Copies = "each",
+    lateness: Any = "10 seconds",
+    max_ahead: Any = None,
+) -> DataFrame:
+    """Every change of the top-k of a stream, as a streaming DataFrame for any sink. Defining it runs no job.
+
+    The changes are those of :func:`swoop.spark.topk_stream`. The engine is on an executor, and Spark keeps its state, so a
+    query that is started again with its checkpoint goes on where it stopped. See docs/spark.md for when to take which.
+
+    Parameters
+    ----------
+    sets, k, window, similarity, id, time, tokens, stream, reason, min_similarity, max_pairs, copies, lateness, max_ahead
+        As for :func:`swoop.spark.topk_stream`.
+    by
+        A column (integers, strings, binaries, booleans or dates): one independent result for each of its values, also for null.
+        Each has an engine of its own and a time of its own, which only its rows advance.
+
+    Returns
+    -------
+    DataFrame
+        One row per change:
+
+        - ``by``, under its own name, if it was given;
+        - ``sequence``: 0, 1, 2, ... in the order of the changes; rows of a DataFrame have no order of their own;
+        - ``time``, and ``kind``: ``"enter"``, ``"outranked"`` or ``"expired"``;
+        - ``rank``: the place of the pair in the top-k, from 1 on: after the step for a pair that enters, before the step for
+          one that leaves. A step is the arrival of a set, or a moment at which pairs end. Null if ``k`` is None;
+        - ``similarity``, ``newer``, ``older``, ``overlap``, ``start``, ``end``: the pair; with ``copies="once"`` also
+          ``newer_copies``, ``newer_first_seen``, ``newer_last_seen`` and the same of the older record;
+        - ``reason``, ``row``: null, because there are more rows than changes: one for each row that is late or unusable, of
+          kind ``"late"`` or ``"rejected"``, with what is wrong and the row as JSON. ``changes.where("reason is null")`` leaves
+          them out. They are numbered on their own.
+
+    Examples
+    --------
+    ::
+
+        posts = spark.readStream.schema("id long, time timestamp, text string").json("posts")
+        changes = topk_changes(posts, k=10, window="1 hour", tokens=words("text"))
+        changes.writeStream.format("parquet").option("checkpointLocation", "state").start("changes")
+    """
+    names = Names(id, time, tokens, stream, reason=reason, by=() if by is None else (by,))
+    check_sets(sets, names, "topk_history")
+    join = JoinSpec(
+        k,
+        find_spark_window(window),
+        similarity,
+        two_streams=stream is not None,
+        min_similarity=min_similarity,
+        track_changes=True,
+        max_pairs=max_pairs,
+        copies=copies,
+    )
+    return _changes(sets, names, make_spec(sets, names, join, lateness, max_ahead, 1, None))
+
+
+def families_changes(
+    sets: DataFrame,
+    min_similarity: float,
+    window: Any,
+    similarity: str | Similarity = "jaccard",
+    *,
+    id: str = "id",
+    time: str = "time",
+    tokens: str | TokenFunction = "tokens",
+    reason: str | None = None,
+    by: str | None = None,
+    lateness: Any = "10 seconds",
+    max_ahead: Any = None,
+) -> DataFrame:
+    """Everything that happens to the families of a stream, as a streaming DataFrame for any sink. Defining it runs no job.
+
+    Parameters
+    ----------
+    sets, min_similarity, window, similarity, id, time, tokens, reason, lateness, max_ahead
+        As for :func:`swoop.spark.families_stream`.
+    by
+        As for :func:`topk_changes`.
+
+    Returns
+    -------
+    DataFrame
+        ``by`` under its own name, ``sequence``, ``time``, ``kind`` (``"born"``, ``"grew"``, ``"merged"``, ``"ended"``),
+        ``family`` and ``into``; and ``reason`` and ``row`` for rows that are late or unusable, all as for :func:`topk_changes`.
+
+    Examples
+    --------
+    ::
+
+        posts = spark.readStream.schema("id long, time timestamp, text string").json("posts")
+        families_changes(posts, min_similarity=0.5, window="1 hour", tokens=words("text")).where("kind = 'born'")
+    """
+    names = Names(id, time, tokens, None, reason=reason, by=() if by is None else (by,))
+    check_sets(sets, names, "swoop.spark.families_history")
+    asked = FamilySpec(min_similarity, find_spark_window(window), similarity)
+    return _changes(sets, names, make_spec(sets, names, asked, lateness, max_ahead, 1, None))
+
+
+def _changes(sets: DataFrame, names: Names, spec: StreamSpec) -> DataFrame:
+    """The rows of the engines, with times and ids as the caller knows them."""
+    columns, id_type = result_columns(spec), sets.schema[names.id].dataType
+    key = _key_field(sets, names, columns)
+    schema = T.StructType([key, *(T.StructField(name, _type(name, id_type)) for name in columns)])
+    rows = embedded(prepared(sets, names, spec), spec, schema)
+    found = {name: F.col(f"`{name}`") for name in columns}
+    found |= {name: from_ticks(found[name], spec.time_kind) for name in TIMES if name in found}
+    found |= {name: found[name].cast(id_type) for name in IDS if name in found}
+    given = [F.col("key").cast(sets.schema[name].dataType).alias(name) for name in names.by]
+    return rows.select(*given, *(column.alias(name) for name, column in found.items()))
+
+
+def _type(name: str, id_type: T.DataType) -> T.DataType:
+    """The types of results on their way: times are ticks, ids are compared as the engine does."""
+    if name in IDS:
+        plain: dict[str, T.DataType] = {"bigint": T.LongType(), "string": T.StringType()}
+        return plain.get(plain_type(id_type), T.BinaryType())
+    return T.StringType() if name in TEXTS else T.DoubleType() if name == "similarity" else T.LongType()
+
+
+def _key_field(sets: DataFrame, names: Names, columns: list[str]) -> T.StructField:
+    """What groups rows: the same for all, or what they are told apart by."""
+    if not names.by:
+        return T.StructField("key", T.LongType())
+    (by,) = names.by
+    found = sets.schema[by].dataType
+    if not isinstance(found, T.StringType | T.BinaryType | T.IntegralType | T.BooleanType | T.DateType):
+        raise InvalidData(
+            f"column {by!r} has type {found.simpleString()}; by needs integers, strings, binaries, booleans or dates: cast it"
+        )
+    if by.lower() in columns:
+        raise InvalidArgument(f"by={by!r} is also the name of a column of the result ({', '.join(columns)}); rename it")
+    return T.StructField("key", T.BinaryType() if isinstance(found, T.StringType) else found)

@@ -1,0 +1,213 @@
+"""Changes as streaming DataFrames: those of live streams, bit for bit, with any sink, by key, after restarts and kill -9.
+
+Tests of swoop.spark.changes, swoop.spark.embedding. The engine behind them: tests/live/test_embedded.py.
+"""
+
+from __future__ import annotations
+
+import datetime as dt
+import json
+import random
+from pathlib import Path
+from typing import Any
+
+import pyarrow as pa
+import pyarrow.parquet as pq
+import pytest
+from pyspark.errors import StreamingQueryException
+from pyspark.sql import DataFrame, SparkSession
+
+from swoop.errors import InvalidArgument, InvalidData
+from swoop.live.chunks import from_bytes
+from swoop.live.manifest import result_files
+from swoop.live.stream_spec import StreamSpec
+from swoop.spark import families_changes, families_stream, topk_changes, topk_stream, words
+from swoop.spark.embedding import pack
+from swoop.spec import JoinSpec
+from tests.spark.test_stream import NOON, write_files
+from tests.support import killed_changes
+from tests.support.judge import judge
+from tests.support.live_runs import Row, Run, arrivals
+from tests.support.processes import drive
+
+SCHEMA = "id int, time timestamp, tick long, text string, side string, tenant string, tokens array<string>"
+CHANGE = "reason is null"
+
+
+def posts(size: int, seed: int = 1) -> list[dict[str, Any]]:
+    """Disordered rows with copies, some late, some unusable, one from the future."""
+    chance = random.Random(seed)
+    rows = []
+    for number in range(size):
+        tick = number // 2 - chance.choice([0, 0, 0, 1, 2, 9])
+        text = " ".join(chance.choices("abcdef", k=3))
+        row = {
+            "id": number,
+            "time": (NOON + dt.timedelta(seconds=tick)).isoformat(),
+            "tick": tick,
+            "text": None if number % 23 == 7 else text,
+            "side": chance.choice(["left", "right"]) if number % 29 else "up",
+            "tenant": chance.choice(["one", "two", None]),
+            "tokens": text.split(),
+        }
+        rows.append(row)
+    rows[size // 2] |= {"tick": 10**9, "time": "2200-01-01T00:00:00Z"}
+    return rows
+
+
+def source(spark: SparkSession, folder: Path) -> DataFrame:
+    return spark.readStream.schema(SCHEMA).option("maxFilesPerTrigger", 1).json(str(folder))
+
+
+def run(changes: DataFrame, folder: Path) -> pa.Table:
+    """All rows that come to a sink with the data of now."""
+    writer = changes.writeStream.format("parquet").option("checkpointLocation", str(folder / "state"))
+    query = writer.trigger(availableNow=True).start(str(folder / "out"))
+    assert query.awaitTermination(240)
+    return changes.sparkSession.read.parquet(str(folder / "out")).orderBy("sequence").toArrow()
+
+
+def of_kind(found: pa.Table, *kinds: str) -> list[dict[str, Any]]:
+    """Without those columns that are null for all rows of these kinds."""
+    rows = [row for row in found.to_pylist() if row["kind"] in kinds]
+    return [{name: value for name, value in row.items() if value is not None} for row in rows]
+
+
+TICKS = {"time": "tick", "lateness": 3, "max_ahead": 3600}
+TIMES = {"time": "time", "lateness": "3 seconds", "max_ahead": "1 hour"}
+CASES: dict[str, dict[str, Any]] = {
+    "texts": {"k": 5, "window": "20 seconds", "tokens": words("text"), **TIMES},
+    "records of two streams": {"k": 3, "window": 15, "tokens": "tokens", "stream": "side", "copies": "once", **TICKS},
+    "all pairs": {"k": None, "window": 12, "similarity": "cosine", "min_similarity": 0.7, "tokens": words("text"), **TICKS},
+    "families": {"min_similarity": 0.7, "window": "20 seconds", "tokens": words("text"), **TIMES},
+}
+
+
+@pytest.mark.parametrize("name", list(CASES))
+def test_the_changes_of_a_live_stream(spark: SparkSession, tmp_path: Path, name: str) -> None:
+    """The same columns, rows, order and numbers, also where the query is started again; and late and rejected rows."""
+    asked = CASES[name]
+    stream, changes = (families_stream, families_changes) if name == "families" else (topk_stream, topk_changes)
+    rows = posts(240)
+    write_files(tmp_path / "in", rows[:120], 3)
+    run(changes(source(spark, tmp_path / "in"), **asked), tmp_path)
+    write_files(tmp_path / "in", rows[120:], 3, first=3)
+    found = run(changes(source(spark, tmp_path / "in"), **asked), tmp_path)
+
+    live = stream(source(spark, tmp_path / "in"), **asked)
+    outputs = {output: tmp_path / output for output in ("changes", "late", "rejected")}
+    handle = live.start(tmp_path / "checkpoint", **outputs, available_now=True, flush=False)
+    assert handle.await_termination(240)
+    expected, late, rejected = (pa.concat_tables(map(pq.read_table, result_files(tmp_path / output))) for output in outputs)
+
+    mine = found.filter(pa.compute.is_null(found["reason"]))
+    assert len(expected) > 60
+    for column in expected.drop_columns("batch").column_names:
+        assert mine[column].to_pylist() == expected[column].to_pylist(), column
+    if name in ("texts", "records of two streams"):
+        ranks = mine["rank"].to_pylist()
+        assert set(ranks) == set(range(1, asked["k"] + 1))
+    assert late.num_rows > 5
+    told = of_kind(found, "late")
+    assert [row["time"] for row in told] == late["time"].to_pylist()
+    assert [json.loads(row["row"])["id"] for row in told] == late["id"].to_pylist()
+    assert {row["reason"] for row in told} == {"the time is before the watermark"}
+    assert of_kind(found, "rejected") == [{"kind": "rejected", **row} for row in rejected.drop_columns("batch").to_pylist()]
+    assert rejected.num_rows > 5
+
+
+def test_one_result_for_each_key(spark: SparkSession, tmp_path: Path) -> None:
+    """As if the rows of each key had come alone."""
+    rows = [row for row in posts(200) if row["text"] is not None and row["tick"] < 10**9]
+    write_files(tmp_path / "in", rows, 4)
+    asked: dict[str, Any] = {"k": 3, "window": 15, "tokens": "tokens", "time": "tick", "lateness": 2}
+    found = run(topk_changes(source(spark, tmp_path / "in"), by="tenant", **asked), tmp_path)
+    size = -(-len(rows) // 4)
+    spec = StreamSpec(JoinSpec(3, 15), lateness=2, time_kind="integer")
+    for tenant in ("one", "two", None):
+        batches = [
+            [Row(row["id"], row["tick"], tuple(row["tokens"])) for row in rows[first : first + size] if row["tenant"] == tenant]
+            for first in range(0, len(rows), size)
+        ]
+        case = Run(batches, frozenset(), spec)
+        records, late, _ = arrivals(case, flushed=False)
+        judged = judge(records, **case.options())
+        mine = [row for row in found.to_pylist() if row["tenant"] == tenant]
+        changes = [row for row in mine if row["reason"] is None]
+        assert [(row["time"], row["kind"], row["newer"], row["older"], row["similarity"]) for row in changes] == [
+            (change.time, change.kind, change.pair.newer, change.pair.older, change.pair.similarity)
+            for change in judged.changes
+        ]
+        assert [row["rank"] for row in changes] == judged.ranks
+        assert [row["sequence"] for row in changes] == list(range(len(changes)))
+        assert len(changes) > 50
+        assert [json.loads(row["row"])["id"] for row in mine if row["kind"] == "late"] == late
+
+
+def test_keys_of_any_type_are_packed() -> None:
+    """Rows of a key come together, whatever else is in the batch; null is a key."""
+    for keys in ([1, 2, 1, None, 2, 1], [b"\xff", b"", b"\xff", None], [True, None, False], [dt.date(2024, 1, 1)] * 3):
+        rows = pa.table({"key": keys, "n": range(len(keys))})
+        (packed,) = pack([*rows.slice(0, 2).to_batches(), *rows.slice(2).to_batches()])
+        found = {key: from_bytes(data)["n"].to_pylist() for key, data in zip(*packed.to_pydict().values(), strict=True)}
+        assert found == {key: [n for n, other in enumerate(keys) if other == key] for key in set(keys)}
+
+
+def test_killed_with_signal_9(spark: SparkSession, tmp_path: Path, request: pytest.FixtureRequest) -> None:
+    """A sink that has each row once has the rows of an undisturbed run."""
+    rows = posts(300, seed=4)
+    write_files(tmp_path / "whole" / "in", rows, 6)
+    for way in killed_changes.WAYS:
+        assert killed_changes.start(spark, tmp_path / "whole", way).awaitTermination(240)
+    for turn in range(request.config.getoption("--kills")):
+        folder = tmp_path / f"killed{turn}"
+        write_files(folder / "in", rows, 6)
+        ended = drive("tests.support.killed_changes", str(folder), str(turn))
+        assert ended.returncode == -9, ended.stderr[-2000:]
+        for way in killed_changes.WAYS:
+            assert killed_changes.start(spark, folder, way).awaitTermination(240)
+            whole, found = (
+                sorted(map(repr, spark.read.parquet(f"{place}/{way}").collect())) for place in (tmp_path / "whole", folder)
+            )
+            assert found == whole
+            assert len(whole) > 100
+
+
+def test_defining_runs_no_job(spark: SparkSession, tmp_path: Path) -> None:
+    write_files(tmp_path / "in", posts(60), 1)
+    spark.sparkContext.setJobGroup("defining", "")
+    try:
+        sets = source(spark, tmp_path / "in")
+        changes = topk_changes(sets, 3, "1 minute", tokens=words("text"), by="tenant", copies="once")
+        families_changes(sets, 0.5, "1 minute", tokens=words("text"))
+        assert spark.sparkContext.statusTracker().getJobIdsForGroup("defining") == []
+    finally:
+        spark.sparkContext.setLocalProperty("spark.jobGroup.id", None)
+    assert changes.isStreaming
+    pair = "rank bigint, similarity double, newer int, older int, overlap bigint, start timestamp, end timestamp"
+    seen = ", ".join(
+        f"{name}_copies bigint, {name}_first_seen timestamp, {name}_last_seen timestamp" for name in ("newer", "older")
+    )
+    shown = ", ".join(f"{field.name} {field.dataType.simpleString()}" for field in changes.schema)
+    assert shown == f"tenant string, sequence bigint, time timestamp, kind string, {pair}, {seen}, reason string, row string"
+
+
+def test_other_parameters_are_refused(spark: SparkSession, tmp_path: Path) -> None:
+    write_files(tmp_path / "in", posts(40), 1)
+    run(topk_changes(source(spark, tmp_path / "in"), 3, "1 minute"), tmp_path)
+    write_files(tmp_path / "in", posts(40), 1, first=1)
+    with pytest.raises(StreamingQueryException, match=r"window was '0:01:00' and now is '0:02:00'; k was 3 and now is 4"):
+        run(topk_changes(source(spark, tmp_path / "in"), 4, "2 minutes"), tmp_path)
+
+
+def test_what_is_refused_at_the_call(spark: SparkSession, tmp_path: Path) -> None:
+    write_files(tmp_path / "in", posts(10), 1)
+    sets = source(spark, tmp_path / "in")
+    with pytest.raises(InvalidArgument, match="sets is not a stream; .* or use topk_history"):
+        topk_changes(spark.read.schema(SCHEMA).json(str(tmp_path / "in")), 3, "1 minute")
+    with pytest.raises(InvalidData, match="there is no column 'who' for by"):
+        topk_changes(sets, 3, "1 minute", by="who")
+    with pytest.raises(InvalidData, match=r"column 'tokens' has type array<string>; by needs integers"):
+        topk_changes(sets, 3, "1 minute", by="tokens")
+    with pytest.raises(InvalidArgument, match="by='time' is also the name of a column of the result"):
+        families_changes(sets.withColumn("time", sets.tick), 0.5, 60, by="time")
