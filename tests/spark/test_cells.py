@@ -40,7 +40,8 @@ from swoop.spark import cells as cells_module
 from swoop.spark.cells import Cells, Layout, packed, serialise
 from swoop.spec import FamilySpec
 from swoop.text.functions import TokenFunction, words
-from tests.live.test_earlier_release import BATCHES, DATA
+from tests.live.make import BATCHES, cases, states_of
+from tests.live.test_earlier_release import DATA
 from tests.support import crafted, live_runs
 from tests.support.live_runs import (
     FUNCTIONS,
@@ -212,19 +213,19 @@ def test_drivers_that_die(folder: Path, case: Run, groups: int, chance: random.R
         check(folder, case, run_cells(fresh(folder), case, groups, chance, dies=0.3))
 
 
-def test_a_checkpoint_of_an_earlier_release(tmp_path: Path) -> None:
-    shutil.unpack_archive(DATA / "cells.zip", tmp_path)
-    case = scenario()
+CHECKPOINTS = [DATA / "cells.zip", *sorted(DATA.glob("release-*/cells*.zip"))]
+
+
+@pytest.mark.parametrize("file", CHECKPOINTS, ids=lambda file: f"{file.parent.name} {file.stem}")
+def test_a_checkpoint_of_an_earlier_release(file: Path, tmp_path: Path) -> None:
+    shutil.unpack_archive(file, tmp_path)
+    case = cases()[file.stem]
     cluster = Cluster(case, 2, random.Random(7))
-    for number, kept in enumerate(cluster.kept):
-        for file in (tmp_path / f"cell-{number}").iterdir():
-            if file.name == "state.json":
-                kept.committed["state"] = (file.read_text(),)
-            else:
-                kept.committed[file.name,] = (file.read_bytes(),)
+    for kept, state in zip(cluster.kept, states_of(tmp_path), strict=True):
+        kept.committed = state
     live = start(tmp_path, cluster)
     for batch, rows in enumerate(case.batches[BATCHES:], BATCHES):
-        live.process(batch, cluster.run(table(rows), live.ended_at, str(batch)))
+        live.process(batch, cluster.run(table(rows, case.spec), live.ended_at, str(batch)))
         if batch in case.ends:
             live.finish()
             live = start(tmp_path, cluster)

@@ -11,10 +11,15 @@ from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
+from pyspark.sql import SparkSession
 
 import swoop
 from swoop import oracle
+from swoop.errors import SwoopError
+from swoop.live.outputs import Owner, find_output
 from swoop.oracle import Record
+from swoop.spark import topic
+from swoop.spark.topics import KafkaOutput
 from tests.spark.test_stream import posts
 from tests.support.kafka_broker import MISSING, Broker, connector_jars, consume, jars, produce
 from tests.support.kafka_driver import HALF
@@ -31,10 +36,19 @@ def broker() -> Iterator[Broker]:
         yield found
 
 
-def test_from_topic_to_topic(broker: Broker, tmp_path: Path) -> None:
-    """Every change is in the topic once and in order, though one process died while it wrote and one before the commit."""
+def test_from_topic_to_topic(broker: Broker, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """The guide's program, with SASL and TLS: every change is in the topic once and in order, though one process died while it
+    wrote and one before the commit.
+    """
+    for name, value in {
+        "KAFKA_SERVERS": broker.secure,
+        "KAFKA_USER": broker.user,
+        "KAFKA_PASSWORD": broker.password,
+        "KAFKA_CA": str(broker.authority),
+    }.items():
+        monkeypatch.setenv(name, value)
     rows = posts(200, seed=3)
-    join = swoop.TopKJoin(4, "40 seconds", track_changes=True)
+    join = swoop.TopKJoin(10, "40 seconds", track_changes=True)
     for time, name, tokens in sorted((dt.datetime.fromisoformat(row["time"]), row["id"], row["text"].split()) for row in rows):
         join.insert(tokens, time, name)
     expected = [
@@ -42,13 +56,12 @@ def test_from_topic_to_topic(broker: Broker, tmp_path: Path) -> None:
     ]
     lines = [json.dumps(row) for row in rows]
     produce(broker.servers, "posts", [*lines[:100], "{this is no post", *lines[100:]])
-    arguments = (broker.servers, str(tmp_path / "checkpoint"))
-    killed = drive("tests.support.kafka_driver", *arguments, HALF, "0")
-    assert killed.returncode == -9, killed.stderr[-2000:]
-    killed = drive("tests.support.kafka_driver", *arguments, "before the commit", "3")
-    assert killed.returncode == -9, killed.stderr[-2000:]
-    ended = drive("tests.support.kafka_driver", *arguments)
-    assert ended.returncode == 0, ended.stderr[-2000:]
+    runs = [
+        drive("tests.support.kafka_driver", str(tmp_path), *death) for death in ((HALF, "0"), ("before the commit", "3"), ())
+    ]
+    assert [run.returncode for run in runs] == [-9, -9, 0], [run.stderr[-2000:] for run in runs]
+    assert not any(broker.password in run.stdout + run.stderr for run in runs)
+    ended = runs[-1]
     found = consume(broker.servers, "changes")
     rejected = consume(broker.servers, "rejected")
     assert ended.stdout.splitlines()[-1] == repr(list(join.topk()))
@@ -60,6 +73,32 @@ def test_from_topic_to_topic(broker: Broker, tmp_path: Path) -> None:
     assert [change["sequence"] for change in changes] == list(range(len(found)))
     (one,) = rejected
     assert json.loads(one.value or "")["reason"] == "the id is null"
+
+
+def test_options_of_a_topic(spark: SparkSession) -> None:
+    """They are checked, and their values are never shown."""
+    login = {"kafka.security.protocol": "SASL_SSL", "kafka.sasl.jaas.config": 'password="hush";'}
+    found = topic("kafka://one:1,two:2/changes", login)
+    output = KafkaOutput(found, spark, "run")
+    assert output.topic == "one:1,two:2/changes"
+    assert repr(found) == "topic('kafka://one:1,two:2/changes', options: kafka.security.protocol, kafka.sasl.jaas.config)"
+    assert "hush" not in f"{found} {output} {output!r}"
+    assert output._options == {**login, "kafka.bootstrap.servers": "one:1,two:2"}
+    (there,) = find_output(found, Owner(), lambda given: KafkaOutput(given, spark, "run")).outputs
+    assert isinstance(there, KafkaOutput)
+    for url, options, said in (
+        ("kafka://one:1", {}, "names no topic"),
+        (
+            "kafka://one:1/changes",
+            {"security.protocol": "hush"},
+            "such as 'kafka.security.protocol'; 'security.protocol' is not",
+        ),
+        ("kafka://one:1/changes", {"kafka.bootstrap.servers": "hush"}, "the address names the servers"),
+        ("kafka://one:1/changes", {"kafka.sasl.jaas.config": b"hush"}, "must be a string, not bytes"),
+    ):
+        with pytest.raises(SwoopError, match=said) as refused:
+            topic(url, options)  # type: ignore[arg-type]
+        assert "hush" not in str(refused.value)
 
 
 def test_from_the_command_line(broker: Broker) -> None:

@@ -52,9 +52,13 @@ _DEPENDENCY = """
 _PROPERTIES = """
 process.roles=broker,controller
 node.id=1
-listeners=BROKER://127.0.0.1:{port},CONTROLLER://127.0.0.1:{controller}
-advertised.listeners=BROKER://127.0.0.1:{port}
-listener.security.protocol.map=BROKER:PLAINTEXT,CONTROLLER:PLAINTEXT
+listeners=BROKER://127.0.0.1:{port},SECURE://127.0.0.1:{secure},CONTROLLER://127.0.0.1:{controller}
+advertised.listeners=BROKER://127.0.0.1:{port},SECURE://127.0.0.1:{secure}
+listener.security.protocol.map=BROKER:PLAINTEXT,SECURE:SASL_SSL,CONTROLLER:PLAINTEXT
+sasl.enabled.mechanisms=PLAIN
+listener.name.secure.plain.sasl.jaas.config={jaas}
+ssl.keystore.type=PEM
+ssl.keystore.location={folder}/server.pem
 inter.broker.listener.name=BROKER
 controller.listener.names=CONTROLLER
 controller.quorum.voters=1@127.0.0.1:{controller}
@@ -209,9 +213,13 @@ class Broker:
     """
 
     servers: str
+    secure: str
+    """The same broker for those who have a password and trust who signed its certificate; ``authority`` is that."""
+    user = "swoop"
 
     def __init__(self, *, partitions: int = 1, patience: float = 60) -> None:
         self.partitions = partitions
+        self.password = secrets.token_hex()
         self.patience = patience
 
     def __enter__(self) -> Self:
@@ -225,11 +233,20 @@ class Broker:
         return self
 
     def _start(self) -> None:
-        self._port, controller = _free_ports(2)
-        self.servers = f"127.0.0.1:{self._port}"
+        self._port, controller, secure = _free_ports(3)
+        self.servers, self.secure = f"127.0.0.1:{self._port}", f"127.0.0.1:{secure}"
+        _sign(self._folder)
+        jaas = f'org.apache.kafka.common.security.plain.PlainLoginModule required user_{self.user}="{self.password}";'
         settings = self._folder / "server.properties"
         settings.write_text(
-            _PROPERTIES.format(port=self._port, controller=controller, folder=self._folder, partitions=self.partitions)
+            _PROPERTIES.format(
+                port=self._port,
+                secure=secure,
+                controller=controller,
+                folder=self._folder,
+                partitions=self.partitions,
+                jaas=jaas,
+            )
         )
         cluster = urlsafe_b64encode(uuid.uuid4().bytes).decode().rstrip("=")
         _run(_java("kafka.tools.StorageTool", "format", f"--cluster-id={cluster}", "-c", settings), timeout=self.patience)
@@ -263,6 +280,10 @@ class Broker:
         return len(answer) == 12 and struct.unpack(">iii", answer)[2] > 0
 
     @property
+    def authority(self) -> Path:
+        return self._folder / "ca.pem"
+
+    @property
     def _log(self) -> Path:
         return self._folder / "kafka.log"
 
@@ -279,6 +300,18 @@ class Broker:
                 self._process.kill()
                 self._process.wait()
         shutil.rmtree(self._folder, ignore_errors=True)
+
+
+def _sign(folder: Path) -> None:
+    """Make an authority, ``ca.pem``, and a key of the broker with a certificate that it signed, ``server.pem``."""
+    new = ["openssl", "req", "-x509", "-newkey", "rsa:2048", "-noenc", "-days", "2"]
+    authority = ["-CA", "ca.pem", "-CAkey", "ca.key", "-addext", "subjectAltName=IP:127.0.0.1,DNS:localhost"]
+    for command in (
+        [*new, "-subj", "/CN=Swoop's tests", "-keyout", "ca.key", "-out", "ca.pem"],
+        [*new, "-subj", "/CN=localhost", *authority, "-keyout", "server.key", "-out", "server.crt"],
+    ):
+        subprocess.run(command, cwd=folder, check=True, capture_output=True, timeout=60)
+    (folder / "server.pem").write_text((folder / "server.key").read_text() + (folder / "server.crt").read_text())
 
 
 def _free_ports(count: int) -> list[int]:

@@ -1,16 +1,19 @@
-"""A live join from topic to topics in a process: python -m tests.support.kafka_driver SERVERS FOLDER [MOMENT BATCH]."""
+"""A live join from topic to topics in a process: python -m tests.support.kafka_driver FOLDER [MOMENT BATCH].
+
+What it runs is the program of the Kafka guide, which finds servers, user and password in its environment.
+"""
 
 from __future__ import annotations
 
 import os
+import re
 import signal
 import sys
+from pathlib import Path
 from typing import Any
 
-from pyspark.sql import functions as F  # noqa: N812
-
 from swoop.live.outputs import Results
-from swoop.spark import session, timestamps, topk_stream, words
+from swoop.spark import session
 from swoop.spark.topics import KafkaOutput
 from tests.support import killed_driver
 from tests.support.kafka_broker import connector_jars
@@ -31,26 +34,27 @@ def die_half_way(batch: int) -> None:
     KafkaOutput.put = put  # type: ignore[method-assign]
 
 
-def main(servers: str, folder: str) -> None:
-    spark = session("local[2]", spark_jars=connector_jars())
-    source = spark.readStream.format("kafka").option("kafka.bootstrap.servers", servers).option("subscribe", "posts")
-    rows = source.option("startingOffsets", "earliest").option("maxOffsetsPerTrigger", 50).load()
-    posts = rows.select(F.from_json(F.col("value").cast("string"), "id long, time string, text string").alias("post")).select(
-        "post.*"
-    )
-    sets = posts.select("id", timestamps("time").alias("time"), words("text").column().alias("tokens"))
-    handle = topk_stream(sets, 4, "40 seconds", lateness="6 seconds").start(
-        folder,
-        changes=f"kafka://{servers}/changes",
-        rejected=f"kafka://{servers}/rejected",
-        available_now=True,
-    )
-    handle.await_termination(120)
-    print(repr(list(handle.topk())))
+def guide() -> str:
+    """The program of the Kafka guide as it stands, but for a window and batches that suit 200 posts."""
+    text = (Path(__file__).parents[2] / "docs" / "spark.md").read_text(encoding="utf-8")
+    (code,) = [code for code in re.findall(r"^```python\n(.*?)^```$", text, re.DOTALL | re.MULTILINE) if "SASL_SSL" in code]
+    for theirs, ours in (('"1 hour"', '"40 seconds"'), ("200_000", "50")):
+        assert theirs in code
+        code = code.replace(theirs, ours)
+    return code
+
+
+def main(folder: str) -> None:
+    session("local[2]", spark_jars=connector_jars())
+    os.chdir(folder)
+    names: dict[str, Any] = {}
+    exec(compile(guide(), "docs/spark.md", "exec"), names)
+    print(repr(names["login"]["kafka.sasl.jaas.config"] in repr(names["handle"].__dict__)))
+    print(repr(list(names["handle"].topk())))
 
 
 if __name__ == "__main__":
-    if len(sys.argv) > 3:
-        batch = int(sys.argv[4])
-        die_half_way(batch) if sys.argv[3] == HALF else killed_driver.die({sys.argv[2]: (sys.argv[3], batch)})
-    main(*sys.argv[1:3])
+    if len(sys.argv) > 2:
+        batch, checkpoint = int(sys.argv[3]), str(Path(sys.argv[1]) / "state")
+        die_half_way(batch) if sys.argv[2] == HALF else killed_driver.die({checkpoint: (sys.argv[2], batch)})
+    main(sys.argv[1])

@@ -94,10 +94,10 @@ def replay(
     engine = make_engine(spec, first)
     segments = Segments(start)
     for _ in arrive(engine, batches, spec.window, tokens, spec.two_streams, names):
-        yield segments.take(_changes(engine)), engine.first_needed
+        yield segments.take(take_changes(engine)), engine.first_needed
     if not is_last:
         engine.advance(stop - 1)
-    yield segments.take(_changes(engine)), engine.first_needed
+    yield segments.take(take_changes(engine)), engine.first_needed
     yield segments.end(NEVER if is_last else stop, engine.topk()), engine.first_needed
 
 
@@ -126,7 +126,7 @@ def arrive(
         yield ticks
 
 
-def _changes(engine: Any) -> np.ndarray:
+def take_changes(engine: Any) -> np.ndarray:
     """The changes since the last call."""
     if not engine.has_changes:
         return np.empty(0, CHANGE)

@@ -10,7 +10,7 @@ from __future__ import annotations
 import logging
 import os
 from collections import deque
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any, Protocol, TypeAlias, runtime_checkable
 
@@ -61,6 +61,17 @@ class TopicOutput(Output, Protocol):
     """An output that sends its results to a topic."""
 
     topic: str
+
+
+@dataclass(frozen=True, repr=False)
+class TopicSettings:
+    """A topic, and how to reach it. What the options say is not shown: there may be passwords among them."""
+
+    url: str
+    options: Mapping[str, str]
+
+    def __repr__(self) -> str:
+        return f"topic({self.url!r}, options: {', '.join(self.options) or 'none'})"
 
 
 class FolderOutput:
@@ -165,7 +176,7 @@ def unclaim(outputs: Sequence[Outputs]) -> None:
             files.unclaim()
 
 
-def find_output(given: Any, owner: Owner, make_topic: Callable[[str], Output]) -> Outputs:
+def find_output(given: Any, owner: Owner, make_topic: Callable[[str | TopicSettings], Output]) -> Outputs:
     """The output that the caller means: a function, "memory", a topic, a folder, or several of these."""
     if isinstance(given, list | tuple):
         return Outputs([output for one in given for output in find_output(one, owner, make_topic).outputs])
@@ -173,11 +184,11 @@ def find_output(given: Any, owner: Owner, make_topic: Callable[[str], Output]) -
         return Outputs([CallbackOutput(given)])
     if isinstance(given, str) and given == "memory":
         return Outputs([MemoryOutput()])
-    if isinstance(given, str) and given.startswith("kafka:"):
+    if isinstance(given, TopicSettings) or (isinstance(given, str) and given.startswith("kafka:")):
         return Outputs([make_topic(given)])
     if isinstance(given, str | os.PathLike | FolderSettings):
         return Outputs([FolderOutput(given, owner)])
     raise InvalidType(
-        f"{owner.holds} must be a function of results and batch number, 'memory', 'kafka://host:port/topic', a folder, "
-        f"or a list of these, not {given!r}"
+        f"{owner.holds} must be a function of results and batch number, 'memory', 'kafka://host:port/topic', a topic, a "
+        f"folder, or a list of these, not {given!r}"
     )

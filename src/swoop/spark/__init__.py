@@ -24,7 +24,9 @@ from swoop.spark.family_stream import FamilyHandle, FamilyStream, families_strea
 from swoop.spark.history import at_least_once, explain, rejected, topk_history
 from swoop.spark.preparation import timestamps, transitions
 from swoop.spark.sessions import session
+from swoop.spark.sql import register
 from swoop.spark.stream import StreamHandle, TopKStream, topk_stream
+from swoop.spark.topics import topic
 from swoop.text.functions import char_ngrams, word_ngrams, words
 
 __all__ = [
@@ -43,10 +45,12 @@ __all__ = [
     "families_stream",
     "family_members",
     "folder",
+    "register",
     "rejected",
     "result_files",
     "session",
     "timestamps",
+    "topic",
     "topk_changes",
     "topk_history",
     "topk_stream",

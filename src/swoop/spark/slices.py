@@ -13,12 +13,14 @@ import numpy as np
 import pyarrow as pa
 import pyarrow.compute as pc
 
+from swoop.join.algorithms import make_engine
 from swoop.join.columns import take_rows
 from swoop.join.links import Groups, Links, find_firsts, replay_links
 from swoop.join.payloads import TablePayloads
-from swoop.join.slices import NEVER, replay, similarities
+from swoop.join.slices import NEVER, Segments, arrive, replay, similarities, take_changes
 from swoop.spec import FamilySpec, JoinSpec
 from swoop.text.functions import TokenFunction
+from swoop.times import LATEST
 
 BATCH_ROWS = 1 << 14
 PAIR = ("newer_time", "newer_place", "older_time", "older_place")
@@ -43,19 +45,10 @@ def replay_slice(
     sets = _Sets()
     is_whole = stop is None
     for segments, oldest in replay(sets.arriving(batches), spec, tokens, start, NEVER - 1 if stop is None else stop, is_whole):
-        segments = segments[segments["leave"] > segments["enter"]]
-        if len(segments):
-            is_after = (segments["leave"] > sets.last_time) & (not is_whole)
-            columns = {
-                **sets.pairs(segments["newer"], segments["older"], id_type),
-                "similarity": similarities(segments["key"], spec.similarity),
-                "overlap": segments["overlap"],
-                "enter": segments["enter"],
-                "leave": pa.array(segments["leave"], mask=segments["leave"] == NEVER),
-                "is_after": is_after,
-                "last": pa.nulls(len(segments), pa.int64()),
-            }
-            yield from pa.table(columns).combine_chunks().to_batches()
+        for batch in sets.segments(segments, spec, id_type):
+            is_after = pc.and_kleene(pc.greater(batch["leave"], sets.last_time), not is_whole)
+            last = pa.nulls(batch.num_rows, pa.int64())
+            yield batch.append_column("is_after", is_after).append_column("last", last)
         sets.forget(oldest)
     if not is_whole and sets.last_time >= start:
         kinds = [*_pair_fields(id_type), ("similarity", pa.float64()), ("overlap", pa.int64()), ("enter", pa.int64())]
@@ -69,6 +62,27 @@ def _pair_fields(id_type: pa.DataType) -> list[tuple[str, pa.DataType]]:
 
 def _row(schema: pa.Schema, **values: Any) -> pa.RecordBatch:
     return pa.RecordBatch.from_pylist([{**dict.fromkeys(schema.names), **values}], schema)
+
+
+class PushedHistory:
+    """A whole history, of one slice, for those who are given its sets and cannot ask for them. Times are ticks."""
+
+    def __init__(self, spec: JoinSpec, tokens: str | TokenFunction, id_type: pa.DataType) -> None:
+        self._spec, self._tokens, self._id_type = spec, tokens, id_type
+        self._engine, self._sets, self._segments = make_engine(spec), _Sets(), Segments(-LATEST)
+
+    def take(self, batch: pa.RecordBatch) -> Iterator[pa.RecordBatch]:
+        """Let sets arrive, in order, and give the stays that have ended, as :func:`replay_slice` does."""
+        for _ in arrive(self._engine, self._sets.arriving([batch]), self._spec.window, self._tokens, self._spec.two_streams):
+            yield from self._told(self._segments.take(take_changes(self._engine)))
+            self._sets.forget(self._engine.first_needed)
+
+    def end(self) -> Iterator[pa.RecordBatch]:
+        """The stays that go on when the history ends."""
+        yield from self._told(self._segments.end(NEVER, self._engine.topk()))
+
+    def _told(self, segments: np.ndarray) -> Iterator[pa.RecordBatch]:
+        return self._sets.segments(segments, self._spec, self._id_type)
 
 
 def replay_links_of_slice(
@@ -172,6 +186,19 @@ class _Sets(TablePayloads):
             self.add(self._arrived, pa.table({"time": times, "place": places, "id": batch.column("id")}))
             self._arrived += len(times)
             yield batch
+
+    def segments(self, segments: np.ndarray, spec: JoinSpec, id_type: pa.DataType) -> Iterator[pa.RecordBatch]:
+        """Segments of positive duration, with who their sets are."""
+        segments = segments[segments["leave"] > segments["enter"]]
+        if len(segments):
+            columns = {
+                **self.pairs(segments["newer"], segments["older"], id_type),
+                "similarity": similarities(segments["key"], spec.similarity),
+                "overlap": segments["overlap"],
+                "enter": segments["enter"],
+                "leave": pa.array(segments["leave"], mask=segments["leave"] == NEVER),
+            }
+            yield from pa.table(columns).combine_chunks().to_batches()
 
     @property
     def last_time(self) -> int:

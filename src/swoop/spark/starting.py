@@ -149,10 +149,10 @@ class StartableStream(Generic[Handle]):
             A folder for Spark's progress and the rows of the window. None: a temporary one, deleted at the end.
         changes, late, rejected
             Where changes, late rows and rejected rows go: a function of the results and the number of their batch,
-            a folder for Parquet files (its path, or :func:`swoop.spark.folder` with settings), ``"kafka://host:port/topic"``,
-            ``"memory"`` (for ``changes()`` of the handle), or a list of several of these. By default late and rejected rows go
-            to the folders ``swoop/late`` and ``swoop/rejected`` of the checkpoint. A folder belongs to one output of one
-            stream; that of another one is refused.
+            a folder for Parquet files (its path, or :func:`swoop.spark.folder` with settings), ``"kafka://host:port/topic"``
+            (or :func:`swoop.spark.topic` with options), ``"memory"`` (for ``changes()`` of the handle), or a list of several of
+            these. By default late and rejected rows go to the folders ``swoop/late`` and ``swoop/rejected`` of the checkpoint.
+            A folder belongs to one output of one stream; that of another one is refused.
         trigger
             The interval between batches, such as ``"500 milliseconds"``; by default the next starts when the last is done.
         available_now
@@ -188,7 +188,7 @@ class StartableStream(Generic[Handle]):
                 outputs[holds] = find_output(
                     f"{folder}/swoop/{holds}" if given is None else given,
                     owner,
-                    lambda url: KafkaOutput(url, spark, storage.run),
+                    lambda to: KafkaOutput(to, spark, storage.run),
                 )
             claim(list(outputs.values()), Folder(folder).path, storage.unmarked)
             to = outputs["changes"]

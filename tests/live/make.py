@@ -1,0 +1,88 @@
+"""Make small checkpoints with this release: ``python -m tests.live.make tests/live/data/release-0.1``.
+
+Run once for each release that writes other checkpoints than the one before, by that release; what is there is never made again.
+Each is a stream after some batches of :func:`tests.support.live_runs.scenario`, with its results, in one engine or in cells.
+"""
+
+from __future__ import annotations
+
+import random
+import shutil
+import sys
+import tempfile
+from dataclasses import replace
+from pathlib import Path
+from typing import Any
+
+from swoop.text.functions import words
+from tests.support.live_runs import Run, families, idle, scenario, start, table, with_texts
+
+BATCHES = 4  # that are done
+
+
+def cases() -> dict[str, Run]:
+    """What streams are asked for. Those whose names begin with "cells" have two groups."""
+    return {
+        "pairs": scenario(idle=True),
+        "once": scenario(idle=True, copies="once"),
+        "all": scenario(idle=True, k=None, min_similarity=0.4, max_pairs=1000),
+        "texts": with_texts(scenario(idle=True), words("tokens")),
+        "families": of_families(scenario(idle=True)),
+        "cells": scenario(),
+        "cells-once": scenario(copies="once"),
+        "cells-texts": with_texts(scenario(), words("tokens")),
+        "cells-families": of_families(scenario()),
+    }
+
+
+def of_families(case: Run) -> Run:
+    return replace(case, spec=families(case.spec, 0.5))
+
+
+def make(folder: Path) -> None:
+    folder.mkdir(parents=True)
+    for name, case in cases().items():
+        with tempfile.TemporaryDirectory() as place:
+            made = Path(place)
+            make_cells(made, case) if name.startswith("cells") else make_one(made, case)
+            shutil.make_archive(str(folder / name), "zip", made)
+
+
+def make_one(folder: Path, case: Run) -> None:
+    live = start(folder, case.spec)
+    (folder / "commits").mkdir()
+    for batch, rows in enumerate(case.batches[:BATCHES]):
+        live.process(batch, table(rows, case.spec))
+        (folder / "commits" / str(batch)).touch()
+        idle(live, case)
+
+
+def make_cells(folder: Path, case: Run) -> None:
+    from tests.spark import test_cells
+
+    cluster = test_cells.Cluster(case, 2, random.Random(7))
+    live = test_cells.start(folder, cluster)
+    for batch, rows in enumerate(case.batches[:BATCHES]):
+        live.process(batch, cluster.run(table(rows, case.spec), live.ended_at, str(batch)))
+    for number, kept in enumerate(cluster.kept):
+        place = folder / f"cell-{number}"
+        place.mkdir()
+        for key, (value,) in kept.committed.items():
+            if key == "state":
+                (place / "state.json").write_text(value)
+            else:
+                (place / key[0]).write_bytes(bytes(value))
+
+
+def states_of(folder: Path) -> list[dict[Any, Any]]:
+    """The states of cells, as Spark would have kept them."""
+
+    def state(place: Path) -> dict[Any, Any]:
+        chunks = {(file.name,): (file.read_bytes(),) for file in place.iterdir() if file.name != "state.json"}
+        return {"state": ((place / "state.json").read_text(),), **chunks}
+
+    return [state(place) for place in sorted(folder.glob("cell-*"))]
+
+
+if __name__ == "__main__":
+    make(Path(sys.argv[1]))
