@@ -366,14 +366,14 @@ class FamilyHistory(FamilyList):
         rows: Callable[[], pyarrow.Table],
     ) -> None:
         super().__init__(size, make, columns)
-        self._rows = rows
+        self._rows = rows  # also with the arrival numbers of the first sets of families, since ids may repeat
 
     def rows(self) -> pyarrow.Table:
         """The ids, the times and the families of all sets, in the order in which they entered: ``id``, ``time``, ``family``.
 
         A set that is linked with no other has its own id as that of its family.
         """
-        return self._rows()
+        return self._rows().drop_columns("first")
 
 
 class FamilyChanges(Results[FamilyChange]):

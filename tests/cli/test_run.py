@@ -174,6 +174,7 @@ def test_files_as_people_have_them(tmp_path: Path, swoop: Swoop) -> None:
     options = ("--group-by", "Rechnung", "--tokens", "Artikel", "--time-format", "dd.MM.yyyy HH:mm:ss", "--encoding", "cp1252")
     done = swoop("run", tmp_path / "items.csv", *options, "-w", "20s", "-k", 3, "--out", out)
     assert done.exit_code == 0, done.output
+    assert f"{len(lines) - 1} rows in {sum(bool(r.tokens) for r in records)} groups, " in done.stderr
     expected = [type(r)(r.tokens, r.time, f"R{r.id:02}") for r in records]
     assert rows_of(pq.read_table(out)) == stays_of(expected, **EXPECTED)
     bare = tmp_path / "bare.csv"
@@ -404,16 +405,30 @@ def test_families(tmp_path: Path, swoop: Swoop) -> None:
     assert told["largest"][0]["contents"][0] == {"count": 10, "text": "Win a phone now "}
 
 
-def test_what_counts_once_is_told(tmp_path: Path) -> None:
+def test_what_counts_once_is_told(tmp_path: Path, swoop: Swoop) -> None:
     """Somebody who looks for double invoices must not think that there are none."""
     rows = [{"id": n, "time": f"2024-01-0{n}", "text": text} for n, text in enumerate(("a b", "a b", "c d", "a b"), 1)]
     path = write_lines(tmp_path / "invoices.jsonl", rows)
     told = "2 rows are copies of others in the window and not counted, one set 3 times; --copies each shows them as pairs"
-    done = run("run", path, "-w", "30 days")
+    done = swoop("run", path, "-w", "30 days")
     assert told in done.stderr
     assert "no two different records in a window share a token" in done.stderr
-    assert json.loads(run("run", path, "-w", "30 days", "--json").stdout)["copies"] == {"rows": 2, "most": 3}
-    assert "copies of others" not in run("run", path, "-w", "30 days", "--copies", "each").stderr
+    near = write_lines(tmp_path / "near.jsonl", [*rows, {"id": 9, "time": "2024-01-05", "text": "a b c"}])
+    found = json.loads(swoop("run", near, "-w", "30 days", "--json").stdout)
+    assert found["copies"] == {"rows": 2, "most": 3}
+    (older,) = (pair["older"] for pair in found["pairs"] if pair["older"]["id"] == 1)
+    assert (older["copies"], older["last_seen"][:10]) == (3, "2024-01-04")
+    assert "copies of others" not in swoop("run", path, "-w", "30 days", "--copies", "each").stderr
+
+
+def test_families_whose_ids_repeat(tmp_path: Path) -> None:
+    """Single sets that are called like a family are not of it."""
+    rows = [{"id": n % 3, "time": f"2024-05-01 12:00:{n:02}", "text": f"win a phone {n // 15}"} for n in range(30)]
+    rows += [{"id": 0, "time": f"2024-05-01 12:01:{n:02}", "text": f"a{n} b{n}"} for n in range(5)]
+    path = write_lines(tmp_path / "posts.jsonl", rows)  # type: ignore[arg-type]
+    told = json.loads(run("run", path, "--families", 0.9, "-w", "1 min", "--json").stdout)
+    found = [(family["id"], family["total"], sum(c["count"] for c in family["contents"])) for family in told["largest"]]
+    assert found == [(0, 15, 15), (0, 15, 15)]
 
 
 def test_both_ways_find_the_same_families(tmp_path: Path, spark: SparkSession) -> None:

@@ -1,7 +1,7 @@
 """Cells and their merge, without Spark: workers that forget, attempts that do not count, batches that come again.
 
 Tests of swoop.live.cell, swoop.live.cell_engines, swoop.live.engines, swoop.live.grid, swoop.live.merge, swoop.live.part,
-swoop.live.record_cell, swoop.live.record_merge, swoop.live.record_part.
+swoop.live.record_cell, swoop.live.record_merge, swoop.live.record_part, swoop.live.unions.
 """
 
 from __future__ import annotations

@@ -165,6 +165,9 @@ def test_timestamps_by_a_format(spark: SparkSession) -> None:
     zones: dict[Any, str | None] = {"20240101T120000+0200": "2024-01-01 10:00:00", "20240101T120000": None}
     read_each(spark, "string", zones, format="yyyyMMdd'T'HHmmssZ")
     read_each(spark, "long", {20240101: "2024-01-01 00:00:00", 20241301: None, -1: None}, format="yyyyMMdd")
+    tweet: dict[Any, str | None] = {"Wed Oct 10 20:19:24 +0200 2018": "2018-10-10 18:19:24", "2018-10-10": None}
+    read_each(spark, "string", tweet, format="twitter")
+    read_each(spark, "string", {"31.12.2024": "2024-12-31 00:00:00", "12.31.2024": None}, format="%d.%m.%Y")
 
 
 SECONDS = {

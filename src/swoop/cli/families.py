@@ -30,10 +30,10 @@ def find(files: Files, reading: ReadingOptions, join: JoinOptions, least: float,
 def shown_families(found: FoundFamilies) -> list[ShownFamily]:
     """Families with what is in them."""
     shown = []
-    for family in found.largest:
+    for family, members in zip(found.largest, found.members, strict=True):
         sides: dict[Any, Side] = {}
         counts: Counter[Any] = Counter()
-        for name in found.members[name_of(family["id"])]:
+        for name in members:
             side = found.records[name_of(name)][0]
             key = side.text if side.words else side.tokens
             sides.setdefault(key, side)

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import os
 from collections.abc import Iterable
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING, Any
 
 from swoop.cli.console import name_of
@@ -116,11 +116,11 @@ class History:
 
 @dataclass(frozen=True)
 class FoundFamilies:
-    """The largest families, with the ids of their sets by name, and the records of these by name."""
+    """The largest families, the ids of the sets of each, and the records of these by name."""
 
     history: History
     largest: list[dict[str, Any]]
-    members: dict[str, list[Any]]
+    members: list[list[Any]]
     records: dict[str, list[Side]]
 
 
@@ -132,12 +132,29 @@ def check_one_stream(reading: Reading) -> None:
         raise WrongUsage("families are of one stream; leave out --stream")
 
 
-def members_of(rows: pa.Table) -> dict[str, list[Any]]:
-    """The ids of the sets of each family, by its name."""
-    found: dict[str, list[Any]] = {}
+def members_of(families: pa.Table, key: str, rows: pa.Table, of_rows: str) -> tuple[list[dict[str, Any]], list[list[Any]]]:
+    """Families, and the ids of the sets of each: those rows that have in a column what the family has in another."""
+    found: dict[Any, list[Any]] = {}
     for row in rows.to_pylist():
-        found.setdefault(name_of(row["family"]), []).append(row["id"])
-    return found
+        found.setdefault(row[of_rows], []).append(row["id"])
+    largest = families.to_pylist()
+    return largest, [found[family[key]] for family in largest]
+
+
+def ids_of(pairs: Iterable[ShownPair]) -> set[Any]:
+    """Of the records of pairs."""
+    return {side.id for pair in pairs for side in (pair.newer, pair.older)}
+
+
+def counted_copies(pairs: list[ShownPair], families: Iterable[dict[str, Any]]) -> list[ShownPair]:
+    """Pairs with how many copies their records have had. A record is a family of equal sets, called after its first set."""
+    found = {family["id"]: family for family in families}
+
+    def counted(side: Side) -> Side:
+        family = found.get(side.id)
+        return side if family is None else replace(side, copies=family["total"], last_seen=family["last_seen"])
+
+    return [replace(pair, newer=counted(pair.newer), older=counted(pair.older)) for pair in pairs]
 
 
 def shown_pair(records: dict[str, list[Side]], pair: dict[str, Any]) -> ShownPair:

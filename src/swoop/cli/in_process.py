@@ -5,7 +5,6 @@ from __future__ import annotations
 import os
 import time
 from collections.abc import Iterable
-from dataclasses import replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -22,6 +21,8 @@ from swoop.cli.history import (
     JoinOptions,
     RunOptions,
     check_one_stream,
+    counted_copies,
+    ids_of,
     members_of,
     shown_pair,
 )
@@ -133,17 +134,18 @@ def find_families(
 
     found = swoop.families_history(sets.table, least, join.window, join.similarity, tokens=reading.tokens)
     table = found.to_arrow().drop_columns(["size"])
+    firsts = pa.array([family.arrival for family in found], pa.int64())  # ids may repeat
     if run.out is not None:
         steps.step(f"writing {run.out}")
         write_table(table, run.out)
     if run.rejected is not None:
         write_rejected(sets.rejected_rows, run.rejected)
-    largest, members = table.sort_by(list(LARGEST_FIRST)).slice(0, run.show), found.rows()
-    members = members.filter(pc.is_in(members.column("family"), largest.column("id").combine_chunks()))
+    largest, members = table.append_column("first", firsts).sort_by(list(LARGEST_FIRST)).slice(0, run.show), found._rows()
+    members = members.filter(pc.is_in(members.column("first"), largest.column("first").combine_chunks()))
     named = sets.table.filter(pc.is_in(sets.table.column("id"), members.column("id").combine_chunks()))
     seconds, groups = time.monotonic() - began, _groups(sets, reading)
     history = History([], sets.rows, table.num_rows, sets.rejected, seconds, groups=groups)
-    return FoundFamilies(history, largest.to_pylist(), members_of(members), records_of(named, reading))
+    return FoundFamilies(history, *members_of(largest, "first", members, "first"), records_of(named, reading))
 
 
 def best(stays: pa.Table, sets: pa.Table, reading: Reading, most: int) -> list[ShownPair]:
@@ -171,16 +173,10 @@ def with_copies(
     import swoop
 
     families = swoop.families_history(sets, 1.0, join.window, tokens=reading.tokens).to_arrow()
-    ids = pa.array({side.id for pair in pairs for side in (pair.newer, pair.older)}, families.schema.field("id").type)
-    found = {row["id"]: row for row in families.filter(pc.is_in(families.column("id"), ids)).to_pylist()}
-
-    def counted(side: Side) -> Side:
-        family = found.get(side.id)
-        return side if family is None else replace(side, copies=family["total"], last_seen=family["last_seen"])
-
+    ids = pa.array(ids_of(pairs), families.schema.field("id").type)
+    found = families.filter(pc.is_in(families.column("id"), ids)).to_pylist()
     totals = families.column("total").to_numpy()
-    count = CopyCount(int(totals.sum()) - len(totals), int(totals.max(initial=1)))
-    return [replace(pair, newer=counted(pair.newer), older=counted(pair.older)) for pair in pairs], count
+    return counted_copies(pairs, found), CopyCount(int(totals.sum()) - len(totals), int(totals.max(initial=1)))
 
 
 def find_records(files: Files, options: ReadingOptions, names: set[str]) -> dict[str, list[Side]]:

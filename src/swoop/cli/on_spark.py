@@ -13,11 +13,14 @@ from swoop.cli.console import name_of
 from swoop.cli.history import (
     EQUAL,
     LARGEST_FIRST,
+    CopyCount,
     FoundFamilies,
     History,
     JoinOptions,
     RunOptions,
     check_one_stream,
+    counted_copies,
+    ids_of,
     members_of,
     shown_pair,
 )
@@ -122,6 +125,9 @@ def find_history(files: Files, options: ReadingOptions, join: JoinOptions, run: 
             shown = stays if run.equal else stays.filter(stays["similarity"] < EQUAL[join.similarity])
             pairs = best(shown, given.sets, given.reading, run.show) if run.show else []
             history = _history(given, pairs, stays.count())
+            if join.copies == "once" and given.reading.stream is None:
+                steps.step("counting copies", tasks_of(given.spark))
+                history = _with_copies(history, given, join)
             _write_all(given, stays, run, steps)
         finally:
             stays.unpersist()
@@ -146,15 +152,14 @@ def find_families(
         try:
             families = links.families().drop("size")
             order = (F.desc(name) if way == "descending" else F.asc(name) for name, way in LARGEST_FIRST)
-            largest = families.orderBy(*order).limit(run.show).toArrow().to_pylist()
-            members = links.members().filter(F.col("family").isin([family["id"] for family in largest]))
+            largest = families.orderBy(*order).limit(run.show).toArrow()
+            members = links.members().filter(F.col("family").isin(largest.column("id").to_pylist()))
             members = members.select("id", "family", "time").orderBy("time", "id")
             named = given.sets.join(members.select(F.col("id").alias("_id")).distinct(), F.col("id") == F.col("_id"), "semi")
             found = FoundFamilies(
                 _history(given, [], families.count()),
-                largest,
-                members_of(members.toArrow()) if largest else {},
-                arrow_records(named.drop("reason").toArrow(), given.reading) if largest else {},
+                *(members_of(largest, "id", members.toArrow(), "family") if largest.num_rows else ([], [])),
+                arrow_records(named.drop("reason").toArrow(), given.reading) if largest.num_rows else {},
             )
             _write_all(given, families, run, steps)
         finally:
@@ -167,6 +172,22 @@ def _history(given: _Input, pairs: list[ShownPair], results: int) -> History:
 
     groups = None if given.sets is given.lines else given.sets.filter(F.col("reason").isNull()).count()
     return History(pairs, given.rows.count(), results, _count_rejected(given.rejected), 0.0, groups=groups)
+
+
+def _with_copies(history: History, given: _Input, join: JoinOptions) -> History:
+    """The same with how many copies there are in all, and of the records of pairs: records are families of equal sets."""
+    from pyspark.sql import functions as F  # noqa: N812
+
+    from swoop.spark.families import find_links
+
+    links = find_links(given.sets, 1.0, join.window, tokens=given.reading.tokens, reason="reason").persist()
+    try:
+        families = links.families()
+        rows, most = families.agg(F.sum(F.col("total") - 1), F.max("total")).collect()[0]
+        named = families.filter(F.col("id").isin([*ids_of(history.pairs)])).toArrow().to_pylist() if rows else []
+    finally:
+        links.unpersist()
+    return replace(history, pairs=counted_copies(history.pairs, named), copies=CopyCount(rows or 0, most or 1))
 
 
 def _write_all(given: _Input, results: DataFrame, run: RunOptions, steps: Steps) -> None:

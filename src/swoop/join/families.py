@@ -165,7 +165,7 @@ class Families(Arrivals):
         tokens, time, id
             The names of the columns. Tokens may also be made from columns of text, by :func:`swoop.words`,
             :func:`swoop.word_ngrams` or :func:`swoop.char_ngrams`. ``time=None`` where sets have no times (:func:`swoop.last`
-            and unbounded windows).
+            and unbounded windows). Without ``id``, sets have their arrival numbers for ids, whatever columns there are.
 
         Examples
         --------

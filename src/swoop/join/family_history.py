@@ -106,6 +106,6 @@ def _result(rows: Rows, row_times: pa.Array, firsts: np.ndarray, clock: Clock) -
         }
 
     def labels() -> pa.Table:
-        return pa.table({"id": ids_of(np.arange(len(times))), "time": row_times, "family": ids_of(firsts)})
+        return pa.table({"id": ids_of(np.arange(len(times))), "time": row_times, "family": ids_of(firsts), "first": firsts})
 
     return FamilyHistory(len(names), make, columns, labels)

@@ -247,7 +247,7 @@ class TopKJoin(Arrivals):
         tokens, time, id, stream
             The names of the columns. Tokens may also be made from columns of text, by :func:`swoop.words`,
             :func:`swoop.word_ngrams` or :func:`swoop.char_ngrams`. ``time=None`` where sets have no times (:func:`swoop.last`
-            and unbounded windows).
+            and unbounded windows). Without ``id``, sets have their arrival numbers for ids, whatever columns there are.
 
         Examples
         --------

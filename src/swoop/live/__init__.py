@@ -8,6 +8,7 @@
 ``single_engine``   one of them, in the process that takes the batches: ``one_engine``, ``one_family_engine``
 ``cell_engines``    one in each cell of a grid; what the process does that merges what they report
 ``cell``, ``grid``  one cell, and how sets are spread over several; ``merge`` puts their changes together
+``unions``          whether what a merge knew, as a checkpoint has it, can be right
 ``watermark``       which rows may enter, and which are late; ``ahead``: rows from the future
 ``row_order``       in which order rows enter
 ``pieces``          rows piece by piece, so that what is handled at once stays small

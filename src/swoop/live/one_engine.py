@@ -7,7 +7,6 @@ from typing import Any
 import pyarrow as pa
 
 from swoop.join.origins import NO_ORIGINS, RecordOrigins
-from swoop.join.payloads import LingeringPayloads
 from swoop.join.topk_join import TopKJoin
 from swoop.live.checkpoint import State
 from swoop.live.engines import Snapshot
@@ -23,10 +22,8 @@ class OneEngine(SingleEngine[TopKJoin]):
 
     def restore(self, state: State, k: int | None) -> Changes | None:
         """Let the sets of the window that this state names arrive anew."""
-        self.join = self._spec.make_join(k)
-        self._origins = RecordOrigins(self.join)
-        self._texts = LingeringPayloads()
-        self._held = self._replay(self._origins, self.join, state)
+        join = self._spec.make_join(k)
+        self._begin(join, RecordOrigins(join), state)
         if state.watermark is None or state.k == k:
             return None
         before = self._spec.make_join(state.k)

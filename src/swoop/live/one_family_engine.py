@@ -9,7 +9,6 @@ import pyarrow as pa
 from swoop.join.families import Families
 from swoop.join.family_origins import NO_FAMILY_ORIGINS, FamilyOrigins
 from swoop.join.family_snapshot import FamilySnapshot
-from swoop.join.payloads import LingeringPayloads
 from swoop.live.checkpoint import State
 from swoop.live.engines import Snapshot
 from swoop.live.single_engine import SingleEngine
@@ -22,10 +21,8 @@ class OneFamilyEngine(SingleEngine[Families]):
 
     def restore(self, state: State, k: int | None) -> None:
         """Let the sets of the window that this state names arrive anew, in the families that they had."""
-        self.join = self._spec.make_families()
-        self._origins = FamilyOrigins(self.join)
-        self._texts = LingeringPayloads()
-        self._held = self._replay(self._origins, self.join, state)
+        families = self._spec.make_families()
+        self._begin(families, FamilyOrigins(families), state)
 
     def _insert(self, join: Families, sets: pa.Table) -> None:
         join.insert_many(sets, self._spec.tokens, id="id")

@@ -83,6 +83,11 @@ class SingleEngine(Generic[Join]):
         self._reading = threading.Lock()
         self._texts = LingeringPayloads()
 
+    def _begin(self, join: Join, origins: Origins, state: State) -> None:
+        """Begin with a new join, at which the sets of the window of a state arrive anew."""
+        self.join, self._origins, self._texts = join, origins, LingeringPayloads()
+        self._held = self._replay(origins, join, state)
+
     def _replay(self, origins: Origins, join: Join, state: State) -> Any:
         """Let the sets of the window of a state arrive at a new join. Gives the rows that waited; None if there are no rows."""
         entered, held = split_all_at_watermark(self._checkpoint.read(state.chunks, SETS), state.watermark)

@@ -16,7 +16,7 @@ from swoop.join.restoring import demand
 
 IsType = Callable[[pa.DataType], bool]
 
-_INTEGER: IsType = pa.types.is_int64
+_INTEGER: IsType = pa.types.is_integer
 
 
 def _is_text(kind: pa.DataType) -> bool:
@@ -31,7 +31,12 @@ def _is_id(kind: pa.DataType) -> bool:
     return bool(_INTEGER(kind) or _is_text(kind) or pa.types.is_binary(kind) or pa.types.is_large_binary(kind))
 
 
-_KEYS: dict[str, IsType] = {"time": _INTEGER, "id": _is_id, "copy": _INTEGER, "tokens": _is_list, "stream": _is_text}
+def _is_content(kind: pa.DataType) -> bool:
+    """Tokens, or the text that they are made of."""
+    return _is_list(kind) or _is_text(kind)
+
+
+_KEYS: dict[str, IsType] = {"time": _INTEGER, "id": _is_id, "copy": _INTEGER, "tokens": _is_content, "stream": _is_text}
 
 
 def check_columns(union: pa.Table, needed: dict[str, IsType], shown: Iterable[str]) -> None:
