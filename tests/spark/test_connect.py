@@ -117,7 +117,7 @@ def server(tmp_path: Path) -> Iterator[dict[str, str]]:
 
 
 def wait_for(port: int, process: subprocess.Popen[bytes], log: Path) -> None:
-    last = time.monotonic() + 90
+    last = time.monotonic() + 240
     while time.monotonic() < last and process.poll() is None:
         with socket.socket() as attempt:
             if attempt.connect_ex(("127.0.0.1", port)) == 0:
