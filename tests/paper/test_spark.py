@@ -37,7 +37,7 @@ def test_the_report(spark: SparkSession, monkeypatch: pytest.MonkeyPatch) -> Non
     monkeypatch.setattr(bench, "ROUNDS", 1)
     lines = bench.report(2000, lambda text: None)
     rows = [line.split("|") for line in lines if line.startswith("| ") and not line.startswith("| what")]
-    assert len(rows) == 6 + 5
+    assert len(rows) == 8 + 5
     assert all(figure.strip() for _, _, figure, *_ in rows)
 
 

@@ -19,15 +19,17 @@ from pyspark.sql import DataFrame, SparkSession
 
 from swoop.errors import InvalidArgument, InvalidData
 from swoop.live.chunks import from_bytes
+from swoop.live.embedded import EmbeddedStream
 from swoop.live.manifest import result_files
 from swoop.live.stream_spec import StreamSpec
-from swoop.spark import families_changes, families_stream, topk_changes, topk_stream, words
+from swoop.spark import embedding, families_changes, families_stream, topk_changes, topk_stream, words
 from swoop.spark.embedding import pack
 from swoop.spec import JoinSpec
+from tests.live.test_embedded import Kept
 from tests.spark.test_stream import NOON, write_files
 from tests.support import killed_changes
 from tests.support.judge import judge
-from tests.support.live_runs import Row, Run, arrivals
+from tests.support.live_runs import SPEC, Row, Run, arrivals, table
 from tests.support.processes import drive
 
 SCHEMA = "id int, time timestamp, tick long, text string, side string, tenant string, tokens array<string>"
@@ -151,6 +153,30 @@ def test_keys_of_any_type_are_packed() -> None:
         (packed,) = pack([*rows.slice(0, 2).to_batches(), *rows.slice(2).to_batches()])
         found = {key: from_bytes(data)["n"].to_pylist() for key, data in zip(*packed.to_pydict().values(), strict=True)}
         assert found == {key: [n for n, other in enumerate(keys) if other == key] for key in set(keys)}
+
+
+def test_a_worker_forgets_what_is_too_much_or_too_old(monkeypatch: pytest.MonkeyPatch) -> None:
+    """And takes from memory only what the state tells of."""
+    known, stores = embedding._Streams(), [Kept() for _ in range(4)]
+    streams = [EmbeddedStream(SPEC, store) for store in stores]
+    for stream, store in zip(streams, stores, strict=True):
+        stream.step(table([Row(1, 1, (1, 2))]), store)
+    monkeypatch.setattr(embedding, "MEMORY", 5 * streams[0].memory_bytes // 2)
+    for stream in streams:
+        known.keep(stream)
+    from_memory = [known.take(SPEC, store) is stream for stream, store in zip(streams, stores, strict=True)]
+    assert from_memory == [False, False, True, True]
+    before = stores[2].text, dict(stores[2].chunks)
+    streams[2].step(table([Row(2, 2, (1, 2))]), stores[2])
+    known.keep(streams[2])
+    stores[2].text, stores[2].chunks = before  # the attempt did not count
+    assert known.take(SPEC, stores[2]) is not streams[2]
+    known.keep(streams[2])
+    monkeypatch.setattr(embedding, "IDLE", -1)
+    known.keep(streams[3])
+    assert list(known._kept) == [streams[3].kept.run]  # type: ignore[union-attr]
+    known.take(SPEC, stores[3])
+    assert known._bytes == 0
 
 
 def test_killed_with_signal_9(spark: SparkSession, tmp_path: Path, request: pytest.FixtureRequest) -> None:

@@ -11,9 +11,11 @@ import secrets
 import socket
 import subprocess
 import sys
+import tempfile
 import time
 import warnings
 from collections.abc import Iterator
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
@@ -22,12 +24,30 @@ import pytest
 from pyspark.sql import SparkSession
 from pyspark.sql import functions as F  # noqa: N812
 
-from swoop.errors import UnusableRows
-from swoop.spark import at_least_once, every, rejected, session, timestamps, topk_history, words
+from swoop.errors import InvalidArgument, UnusableRows
+from swoop.live.stream_spec import StreamSpec
+from swoop.spark import (
+    at_least_once,
+    every,
+    families_changes,
+    families_stream,
+    rejected,
+    session,
+    timestamps,
+    topk_changes,
+    topk_history,
+    topk_stream,
+    words,
+)
 from swoop.spark.java import find_java
+from swoop.spec import JoinSpec
 from tests.conftest import QUICK_SPARK
+from tests.spark.test_changes import posts, source
 from tests.spark.test_history import SCHEMA, collected, frame, history
 from tests.spark.test_slices import stays_of
+from tests.spark.test_stream import write_files
+from tests.support.judge import judge
+from tests.support.live_runs import Row, Run, arrivals, expected, families
 
 ROOT = Path(__file__).parents[2]
 SETTINGS = {
@@ -100,7 +120,7 @@ def server(tmp_path: Path) -> Iterator[dict[str, str]]:
 
 
 def wait_for(port: int, process: subprocess.Popen[bytes], log: Path) -> None:
-    last = time.monotonic() + 90
+    last = time.monotonic() + 240
     while time.monotonic() < last and process.poll() is None:
         with socket.socket() as attempt:
             if attempt.connect_ex(("127.0.0.1", port)) == 0:
@@ -145,6 +165,7 @@ def client() -> None:
     found["at least once"] = [[row["newer"], row["older"], row["stays"]] for row in pairs.collect()]
     found["defined"] = defined(spark)
     found["no rows"] = collected(topk_history(spark.createDataFrame([], SCHEMA), 3, 10))
+    found["changes"] = changes_over_connect(spark)
     spark.stop()
     print(json.dumps(found))
 
@@ -167,6 +188,53 @@ def defined(spark: SparkSession) -> list[str]:
 def over_connect(spark: SparkSession, seed: int, two_streams: bool, slices: Any) -> Any:
     sets = frame(spark, history(120, seed, two_streams), seed).repartition(3)
     return topk_history(sets, 4, 9, "cosine", stream="stream" if two_streams else None, slices=slices)
+
+
+LIVE: dict[str, Any] = {"window": 15, "time": "tick", "lateness": 2}
+
+
+def live_rows() -> list[dict[str, Any]]:
+    return [row for row in posts(100) if row["tick"] < 10**9]
+
+
+def changes_over_connect(spark: SparkSession) -> dict[str, Any]:
+    """Changes of live streams, whose queries the server runs; and what is said of those that it cannot."""
+    found: dict[str, Any] = {}
+    with tempfile.TemporaryDirectory() as name:
+        write_files(Path(name) / "in", live_rows(), 2)
+        sets = source(spark, Path(name) / "in")
+        for what, changes in {
+            "pairs": topk_changes(sets, 3, **LIVE),
+            "families": families_changes(sets, 0.6, **LIVE),
+        }.items():
+            writer = changes.writeStream.format("parquet").option("checkpointLocation", f"{name}/{what}-state")
+            writer.trigger(availableNow=True).start(f"{name}/{what}").awaitTermination(120)
+            rows = spark.read.parquet(f"{name}/{what}").where("reason is null").orderBy("sequence")
+            found[what] = collected(rows.drop("sequence", "reason", "row"))
+        for what, stream in (("topk_stream", topk_stream), ("families_stream", families_stream)):
+            try:
+                stream(sets, 0.6, **LIVE)
+            except InvalidArgument as error:
+                found[what] = str(error)
+    return found
+
+
+def check_changes(found: dict[str, Any]) -> None:
+    rows = [Row(row["id"], row["tick"], tuple(row["tokens"])) for row in live_rows()]
+    half = -(-len(rows) // 2)
+    spec = StreamSpec(JoinSpec(3, LIVE["window"]), lateness=LIVE["lateness"], time_kind="integer")
+    case = Run([rows[:half], rows[half:]], frozenset(), spec)
+    judged = judge(arrivals(case, flushed=False)[0], **case.options())
+    pairs = [
+        [c.time, c.kind, rank, c.pair.similarity, c.pair.newer, c.pair.older, c.pair.overlap, c.pair.start, c.pair.end]
+        for c, rank in zip(judged.changes, judged.ranks, strict=True)
+    ]
+    assert sorted(found["pairs"], key=repr) == sorted(pairs, key=repr)
+    of_families = expected(replace(case, spec=families(spec, 0.6)), flushed=False)[0]
+    assert sorted(found["families"], key=repr) == sorted(map(list, of_families), key=repr)
+    assert min(len(pairs), len(of_families)) > 30
+    assert "use topk_changes, which gives the same changes" in found["topk_stream"]
+    assert "use families_changes, which gives the same changes" in found["families_stream"]
 
 
 def test_over_connect(server: dict[str, str]) -> None:
@@ -194,3 +262,5 @@ def test_over_connect(server: dict[str, str]) -> None:
     for stay in stays_of(history(60, 9), k=2, window=5):
         stays[stay[:2]] = stays.get(stay[:2], 0) + 1
     assert {(newer, older): count for newer, older, count in answers["at least once"]} == stays
+
+    check_changes(answers["changes"])

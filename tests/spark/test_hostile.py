@@ -20,10 +20,11 @@ from swoop.join.slices import Extent
 from swoop.live.ahead import REASON
 from swoop.live.manifest import result_files
 from swoop.oracle import Record
-from swoop.spark import explain, rejected, rows, topk_history, topk_stream, transitions
+from swoop.spark import explain, rejected, rows, topk_changes, topk_history, topk_stream, transitions
 from swoop.times import FIRST_DATETIME, LATEST
 from tests.spark.test_slices import stays_of
 from tests.support.hostile import MOST, NAMES, READ, HostileRow, as_given, bad_rows, good_rows, write
+from tests.support.judge import judge
 from tests.support.live_runs import SPEC, Row, start, table, with_join
 
 COLUMNS: dict[str, Any] = {name: NAMES[name] for name in ("id", "time", "tokens", "stream")}
@@ -114,6 +115,33 @@ def test_live(spark: SparkSession, tmp_path: Path, kind: str, cells: int) -> Non
     assert [(row["time"], row["end"]) for row in written] == [(change.time, change.pair.end) for change in expected]
     if kind != "bigint":
         assert max(row["end"] for row in written).replace(tzinfo=None) == dt.datetime.max
+
+
+@pytest.mark.parametrize(("kind", "by"), [("timestamp", None), ("timestamp_ntz", NAMES["id"]), ("bigint", None)])
+def test_changes(spark: SparkSession, tmp_path: Path, kind: str, by: str | None) -> None:
+    """As a DataFrame, also one result for each of the ids, which may be any bytes."""
+    case = Case(kind, texts=False, size=40)
+    write(tmp_path / "in", case.files)
+    source = spark.readStream.schema(READ).option("maxFilesPerTrigger", 1).parquet(str(tmp_path / "in"))
+    lateness: Any = "0 seconds" if kind != "bigint" else 0
+    changes = topk_changes(as_given(source, kind), 4, case.options["window"], **COLUMNS, lateness=lateness, by=by)
+    writer = changes.writeStream.format("memory").queryName(f"hostile_{kind}")
+    query = writer.option("checkpointLocation", str(tmp_path / "state")).trigger(availableNow=True).start()
+    assert query.awaitTermination(300)
+    found = spark.table(f"hostile_{kind}").orderBy("sequence")
+    told = found.where("reason is not null").select("reason", "row").toArrow()
+    case.check_rejected([(row["reason"], row["row"]) for row in told.to_pylist()])
+    rows = found.where("reason is null").toArrow().to_pylist()
+    expected = []
+    for key in {record.id if by else None for record in case.records}:
+        records = [record for record in case.records if by is None or record.id == key]
+        last: Any = max(record.time for record in records)
+        before = last - (1 if kind == "bigint" else dt.timedelta(microseconds=1))
+        judged = judge([record for record in records if record.time < last], **case.options, now=before)
+        expected += [(key, *_key(change), rank) for change, rank in zip(judged.changes, judged.ranks, strict=True)]
+    names = ("time", "kind", "similarity", "newer", "older", "overlap", "start", "end", "rank")
+    assert sorted(map(repr, expected)) == sorted(repr((row.get(by), *(row[name] for name in names))) for row in rows)
+    assert len(expected) > 30
 
 
 def _key(change: Any) -> Any:

@@ -6,6 +6,7 @@
 ``stream_spec``     what it is asked for
 ``engines``         what it needs of its engines
 ``single_engine``   one of them, in the process that takes the batches: ``one_engine``, ``one_family_engine``
+``ranked_engine``   the same with the ranks of changes; ``embedded``: a stream whose state somebody else keeps
 ``cell_engines``    one in each cell of a grid; what the process does that merges what they report
 ``cell``, ``grid``  one cell, and how sets are spread over several; ``merge`` puts their changes together
 ``unions``          whether what a merge knew, as a checkpoint has it, can be right

@@ -77,7 +77,7 @@ class EmbeddedStream:
     @property
     def memory_bytes(self) -> int:
         """Of the engine."""
-        return int(self._engine.join.stats.memory_bytes)
+        return int(self._engine.join._engine.memory_bytes)
 
 
 def read_state(store: CellStore, spec: StreamSpec) -> EmbeddedState | None:

@@ -7,7 +7,7 @@ import os
 import tempfile
 import threading
 import time
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterable, Iterator
 from contextlib import contextmanager, nullcontext
 from dataclasses import dataclass
 from itertools import count
@@ -24,7 +24,8 @@ from pyspark.sql import DataFrame, SparkSession
 from swoop.join.topk_join import TopKJoin
 from swoop.paper.data_sets import DataSet, generate
 from swoop.paper.posts import make_posts, read_posts, window_of
-from swoop.spark import session, topk_history, topk_stream, words
+from swoop.spark import session, topk_changes, topk_history, topk_stream, words
+from swoop.spark.starting import settings
 
 K = 10
 WINDOW = 10_000  # sets, on average
@@ -193,18 +194,24 @@ WAYS = {
 }
 
 
+CHANGES = {
+    "changes from texts": "as a DataFrame of changes, tokens made where the engine is",
+    "changes from expressions": "as a DataFrame of changes, tokens made by Spark's expressions",
+}
+
+
 def _rows(what: str, count: int, best: dict[str, Spent]) -> Iterator[str]:
     for way, spent in best.items():
         share = spent.cpu / best["empty"].cpu
-        yield f"| {what}: POSTS, {WAYS[way]} | {count / spent.wall:,.0f} | {count / spent.cpu:,.0f} | {share:.2f} |"
+        yield f"| {what}: POSTS, {(WAYS | CHANGES)[way]} | {count / spent.wall:,.0f} | {count / spent.cpu:,.0f} | {share:.2f} |"
 
 
-def _best(run: Callable[[str], Spent]) -> dict[str, Spent]:
+def _best(run: Callable[[str], Spent], ways: Iterable[str]) -> dict[str, Spent]:
     """The least CPU of each way, in turns."""
     run("texts")
-    spent: dict[str, list[Spent]] = {way: [] for way in WAYS}
+    spent: dict[str, list[Spent]] = {way: [] for way in ways}
     for _ in range(ROUNDS):
-        for way in WAYS:
+        for way in spent:
             spent[way].append(run(way))
     return {way: min(found, key=lambda spent: spent.cpu) for way, found in spent.items()}
 
@@ -221,7 +228,7 @@ def _history(spark: SparkSession, posts: pa.Table, source: Path) -> Iterator[str
             topk_history(sets, K, window, tokens=_tokens(way)).write.format("noop").mode("overwrite").save()
         return spent
 
-    yield from _rows("history", posts.num_rows, _best(run))
+    yield from _rows("history", posts.num_rows, _best(run, WAYS))
 
 
 @contextmanager
@@ -249,17 +256,31 @@ def _live(spark: SparkSession, posts: pa.Table, source: Path, state: Path) -> It
 
     def run(way: str) -> Spent:
         empty = patch.object(TopKJoin, "insert_many", lambda *given, **named: None) if way == "empty" else nullcontext()
+        place = state / f"{next(runs)}"
         with _measured() as spent, empty:
-            handle = _stream(spark, source, window, way).start(state / f"{next(runs)}", available_now=True)
-            handle.await_termination()
+            if way in CHANGES:
+                _write_changes(spark, source, window, way.removeprefix("changes from "), place)
+            else:
+                _stream(spark, source, window, way).start(place, available_now=True).await_termination()
         return spent
 
-    yield from _rows("live", posts.num_rows, _best(run))
+    with settings(spark, {"spark.sql.shuffle.partitions": "1"}):  # one engine, one state store
+        yield from _rows("live", posts.num_rows, _best(run, WAYS | CHANGES))
+
+
+def _write_changes(spark: SparkSession, source: Path, window: dt.timedelta, way: str, place: Path) -> None:
+    changes = topk_changes(_posts(spark, source, way), K, window, tokens=_tokens(way), lateness=0)
+    writer = changes.writeStream.format("noop").option("checkpointLocation", str(place))
+    writer.trigger(availableNow=True).start().awaitTermination()
 
 
 def _stream(spark: SparkSession, source: Path, window: dt.timedelta, way: str = "texts", files: int = 2) -> Any:
+    return topk_stream(_posts(spark, source, way, files), K, window, tokens=_tokens(way), lateness=0)
+
+
+def _posts(spark: SparkSession, source: Path, way: str, files: int = 2) -> DataFrame:
     rows = spark.readStream.schema("id long, time timestamp, text string").option("maxFilesPerTrigger", files)
-    return topk_stream(_with_tokens(rows.parquet(str(source)), way), K, window, tokens=_tokens(way), lateness=0)
+    return _with_tokens(rows.parquet(str(source)), way)
 
 
 def _waiting(spark: SparkSession, data_set: DataSet, rows: int, folder: Path) -> Iterator[str]:

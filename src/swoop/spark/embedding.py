@@ -56,8 +56,44 @@ def pack(batches: Iterable[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
         yield pa.RecordBatch.from_arrays([keys.dictionary, data], ["key", "rows"])
 
 
-_streams: dict[str, tuple[float, EmbeddedStream]] = {}
-"""Streams that this worker has in memory, by what they call themselves, with the time of their last use; in that order."""
+class _Streams:
+    """Streams that this worker has in memory, by what they call themselves; the last used last."""
+
+    def __init__(self) -> None:
+        self._kept: dict[str, tuple[float, int, EmbeddedStream]] = {}  # with the time of their last use, and their bytes
+        self._bytes = 0
+
+    def take(self, spec: StreamSpec, store: SparkStore) -> EmbeddedStream:
+        """The stream in memory, if it is the one that the state tells of, else a new one.
+
+        It is taken out of memory while it is changed, so that what is left there is never half-changed.
+        """
+        kept = read_state(store, spec)
+        if kept is not None:
+            stream = self._forget(kept.run) if kept.run in self._kept else None
+            if stream is not None and stream.kept == kept:
+                return stream
+        return EmbeddedStream(spec, store)
+
+    def keep(self, stream: EmbeddedStream) -> None:
+        """Keep a stream. Those are forgotten that were not used for long, or that are too much together."""
+        assert stream.kept is not None
+        now, size = time.monotonic(), stream.memory_bytes
+        self._kept[stream.kept.run] = now, size, stream
+        self._bytes += size
+        while len(self._kept) > 1:
+            oldest, (used, *_) = next(iter(self._kept.items()))
+            if self._bytes <= MEMORY and now - used <= IDLE:
+                return
+            self._forget(oldest)
+
+    def _forget(self, run: str) -> EmbeddedStream:
+        _, size, stream = self._kept.pop(run)
+        self._bytes -= size
+        return stream
+
+
+_streams = _Streams()
 
 
 class Embedded(StatefulProcessor):
@@ -73,9 +109,9 @@ class Embedded(StatefulProcessor):
     def handleInputRows(self, key: Any, rows: Any, timerValues: Any) -> Iterator[pd.DataFrame]:  # noqa: N802, N803
         store = SparkStore(self._chunks, self._state)
         tables = [from_bytes(data) for part in rows for data in part["rows"]]
-        stream = _taken(self._spec, store)
+        stream = _streams.take(self._spec, store)
         found = stream.step(concatenated(tables), store)
-        _keep(stream)
+        _streams.keep(stream)
         for first in range(0, found.num_rows, FRAME):
             frame = found.slice(first, FRAME).to_pandas(integer_object_nulls=True)
             frame.insert(0, "key", [key[0]] * len(frame))
@@ -83,27 +119,3 @@ class Embedded(StatefulProcessor):
 
     def close(self) -> None:
         pass
-
-
-def _taken(spec: StreamSpec, store: SparkStore) -> EmbeddedStream:
-    """The stream in memory, if it is the one that the state tells of, else a new one.
-
-    It is taken out of memory while it is changed, so that what is left there is never half-changed.
-    """
-    kept = read_state(store, spec)
-    if kept is not None:
-        _, stream = _streams.pop(kept.run, (0.0, None))
-        if stream is not None and stream.kept == kept:
-            return stream
-    return EmbeddedStream(spec, store)
-
-
-def _keep(stream: EmbeddedStream) -> None:
-    """Keep a stream in memory, and forget those that were not used for long, or that are too much together."""
-    assert stream.kept is not None
-    _streams[stream.kept.run] = time.monotonic(), stream
-    left = MEMORY
-    for run, (used, other) in reversed(list(_streams.items())):
-        left -= other.memory_bytes
-        if other is not stream and (left < 0 or time.monotonic() - used > IDLE):
-            del _streams[run]
