@@ -14,6 +14,7 @@ import sys
 import time
 import warnings
 from collections.abc import Iterator
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
@@ -22,7 +23,7 @@ import pytest
 from pyspark.sql import SparkSession
 
 from swoop.errors import UnusableRows
-from swoop.spark import at_least_once, rejected, session, timestamps, topk_history, words
+from swoop.spark import at_least_once, register, rejected, session, timestamps, topk_history, words
 from swoop.spark.java import find_java
 from tests.conftest import QUICK_SPARK
 from tests.spark.test_history import SCHEMA, collected, frame, history
@@ -142,8 +143,35 @@ def client() -> None:
     pairs = at_least_once(topk_history(frame(spark, records), 2, 5))
     found["at least once"] = [[row["newer"], row["older"], row["stays"]] for row in pairs.collect()]
     found["no rows"] = collected(topk_history(spark.createDataFrame([], SCHEMA), 3, 10))
+    found["sql"] = in_sql(spark)
     spark.stop()
     print(json.dumps(found))
+
+
+def in_sql(spark: SparkSession) -> dict[str, Any]:
+    """What SQL gives for two tenants, and for words; and what is refused when it is analysed."""
+    register(spark)
+    sets = frame(spark, history(100, 4)).selectExpr("*", "id % 2 AS tenant").repartition(3)
+    sets.createOrReplaceTempView("sets")
+    stays = spark.sql("SELECT * FROM swoop_topk(TABLE(sets), k => 4, window => 9, by => 'tenant')")
+    asked = "SELECT swoop_words('Free PHONE') w, swoop_similarity('dice', array('a', 'a'), array('a', 'b')) s"
+    scalars = spark.sql(asked).collect()[0]
+    try:
+        refused = str(spark.sql("SELECT * FROM swoop_topk(TABLE(sets), k => 0, window => 9, by => 'tenant')").collect())
+    except Exception as error:  # whatever it is, it comes over the line
+        refused = str(error)
+    return {"stays": collected(stays), "words": scalars["w"], "similarity": scalars["s"], "refused": refused}
+
+
+def check_sql(found: dict[str, Any]) -> None:
+    records = history(100, 4)
+    for tenant in (0, 1):
+        mine = [replace(record, id=n) for n, record in enumerate(records) if n % 2 == tenant]
+        expected = stays_of(mine, k=4, window=9)
+        assert [tuple(stay[1:]) for stay in found["stays"] if stay[0] == tenant] == expected
+        assert len(expected) > 10
+    assert (found["words"], found["similarity"]) == (["free", "phone"], 2 / 3)
+    assert "k must be at least 1, not 0" in found["refused"]
 
 
 def over_connect(spark: SparkSession, seed: int, two_streams: bool, slices: int | None) -> Any:
@@ -171,6 +199,7 @@ def test_over_connect(server: dict[str, str]) -> None:
     assert message.startswith("3 rows are unusable")
     assert answers["no rows"] == []
 
+    check_sql(answers["sql"])
     stays: dict[Any, int] = {}
     for stay in stays_of(history(60, 9), k=2, window=5):
         stays[stay[:2]] = stays.get(stay[:2], 0) + 1
