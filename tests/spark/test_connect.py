@@ -31,6 +31,7 @@ from swoop.spark import (
     every,
     families_changes,
     families_stream,
+    register,
     rejected,
     session,
     timestamps,
@@ -166,6 +167,7 @@ def client() -> None:
     found["defined"] = defined(spark)
     found["no rows"] = collected(topk_history(spark.createDataFrame([], SCHEMA), 3, 10))
     found["changes"] = changes_over_connect(spark)
+    found["sql"] = in_sql(spark)
     spark.stop()
     print(json.dumps(found))
 
@@ -183,6 +185,32 @@ def defined(spark: SparkSession) -> list[str]:
         except Exception as error:
             said.append("was read" if "was read" in str(error) else repr(error))
     return said
+
+
+def in_sql(spark: SparkSession) -> dict[str, Any]:
+    """What SQL gives for two tenants, and for words; and what is refused when it is analysed."""
+    register(spark)
+    sets = frame(spark, history(100, 4)).selectExpr("*", "id % 2 AS tenant").repartition(3)
+    sets.createOrReplaceTempView("sets")
+    stays = spark.sql("SELECT * FROM swoop_topk(TABLE(sets), k => 4, window => 9, by => 'tenant')")
+    asked = "SELECT swoop_words('Free PHONE') w, swoop_similarity('dice', array('a', 'a'), array('a', 'b')) s"
+    scalars = spark.sql(asked).collect()[0]
+    try:
+        refused = str(spark.sql("SELECT * FROM swoop_topk(TABLE(sets), k => 0, window => 9, by => 'tenant')").collect())
+    except Exception as error:  # whatever it is, it comes over the line
+        refused = str(error)
+    return {"stays": collected(stays), "words": scalars["w"], "similarity": scalars["s"], "refused": refused}
+
+
+def check_sql(found: dict[str, Any]) -> None:
+    records = history(100, 4)
+    for tenant in (0, 1):
+        mine = [replace(record, id=n) for n, record in enumerate(records) if n % 2 == tenant]
+        expected = stays_of(mine, k=4, window=9)
+        assert [tuple(stay[1:]) for stay in found["stays"] if stay[0] == tenant] == expected
+        assert len(expected) > 10
+    assert (found["words"], found["similarity"]) == (["free", "phone"], 2 / 3)
+    assert "k must be at least 1, not 0" in found["refused"]
 
 
 def over_connect(spark: SparkSession, seed: int, two_streams: bool, slices: Any) -> Any:
@@ -258,6 +286,7 @@ def test_over_connect(server: dict[str, str]) -> None:
     assert answers["no rows"] == []
     assert answers["defined"] == ["nothing", "was read"]
 
+    check_sql(answers["sql"])
     stays: dict[Any, int] = {}
     for stay in stays_of(history(60, 9), k=2, window=5):
         stays[stay[:2]] = stays.get(stay[:2], 0) + 1

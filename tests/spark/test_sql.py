@@ -148,7 +148,7 @@ def test_wrong_arguments_are_refused_when_a_query_is_analysed(sql: SparkSession)
         assert said in refused(sql, arguments), arguments
 
 
-def test_what_an_analysis_refuses() -> None:
+def test_what_an_analysis_refuses(spark: SparkSession) -> None:
     columns = "id long, time long, tokens array<string>, text string, ratio double, enter int, `a``b` string"
     table = AnalyzeArgument(T._parse_datatype_string(columns), None, isTable=True, isConstantExpression=False)
     asked = {"k": 3, "window": 9}

@@ -2,6 +2,7 @@
 
 ==============  =========================================================================
 ``functions``   token functions as values: ``words``, ``word_ngrams``, ``char_ngrams``
+``parsing``     the same from a string, for SQL
 ``reference``   the definition of a word, in plain Python; nothing else decides
 ``characters``  classes of characters
 ``kernels``     the same, compiled, on Arrow's buffers
