@@ -140,18 +140,19 @@ def test_a_driver_that_has_lost_its_lease_changes_nothing(tmp_path: Path, monkey
         live.process(batch, table([Row(batch, 10 * batch, (1, 2)), Row(9, 10 * batch, (1, 2))]))
 
     def files() -> dict[str, bytes]:
-        return {name: data for name, data in files_of(tmp_path).items() if not name.endswith("owner.json")}
+        return {name: data for name, data in files_of(tmp_path).items() if "/owner-" not in name}
 
     def taken() -> None:
-        (tmp_path / "swoop/owner.json").write_text(json.dumps({"lease": "other", "machine": "elsewhere", "pid": 7}))
+        (tmp_path / "swoop/owner-999999999999.json").write_text(
+            json.dumps({"lease": "other", "machine": "elsewhere", "pid": 7})
+        )
 
-    mine = (tmp_path / "swoop/owner.json").read_text()
     taken()
     before = files()
     with pytest.raises(InvalidFile, match="no longer held by this process, but by process 7 on elsewhere"):
         live.process(3, table([Row(3, 30, (1, 2))]))
     assert files() == before
-    (tmp_path / "swoop/owner.json").write_text(mine)
+    (tmp_path / "swoop/owner-999999999999.json").unlink()
     kept.check()
 
     def after(name: str, there: Any) -> None:

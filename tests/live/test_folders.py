@@ -51,7 +51,7 @@ def clock(monkeypatch: pytest.MonkeyPatch) -> Clock:
 
 
 def of(path: Path, run: str = "mine", holds: str = "changes", guard: Callable[[], None] = lambda: None, **options: Any) -> Any:
-    return ResultFolder(folder(path, **options), run, holds, f"/checkpoints/{run}", guard)
+    return ResultFolder(folder(path, **options), Folder(path), Manifest(run, holds, f"/checkpoints/{run}", 0.0), guard)
 
 
 def rows(*numbers: int) -> pa.Table | None:
@@ -212,7 +212,8 @@ def test_files_stay_few(tmp_path: Path, clock: Clock) -> None:
         clock.now += 10
         if batch == 60:
             assert len(listed(path)) >= 33
-        most = max(most, len(json.loads((path / "_swoop.json").read_text())["parts"]))
+        manifest = Manifest.read(Folder(path))
+        most = max(most, len(manifest.parts) if manifest else 0)
     assert most < 40
     assert len(list((path / "_open").iterdir())) < 100  # those that were replaced stay for ten minutes
     assert len(list(path.glob("*.parquet"))) < 100

@@ -17,7 +17,6 @@ import pytest
 from pyspark.sql import DataFrame, SparkSession
 
 from swoop.errors import InvalidArgument, InvalidData, InvalidFile
-from swoop.live.files import Folder
 from swoop.paper import loaders, mails, xml_files
 from swoop.paper.loaders import LOADERS, dblp, enron, event_log, flickr, to_data_set, tweets
 from swoop.spark import rejected
@@ -144,7 +143,8 @@ def test_entities_are_neither_expanded_nor_fetched(
     parameter = put(tmp_path / "p.xml", f'<!DOCTYPE dblp [<!ENTITY % p SYSTEM "file://{secret}"> %p;]><dblp/>')
     after = put(tmp_path / "after.xml", '<!DOCTYPE dblp [%p;<!ENTITY x "boom">]><dblp><a key="1"><title>&x;</title></a></dblp>')
     opened: list[str] = []
-    monkeypatch.setattr(xml_files, "Folder", lambda path: opened.append(path) or Folder(path))
+    open_bytes = xml_files.open_bytes
+    monkeypatch.setattr(xml_files, "open_bytes", lambda path: opened.append(path) or open_bytes(path))
     for path in (external, parameter):
         with pytest.raises(InvalidFile, match="declares the entity"):
             parsed(path)

@@ -433,7 +433,7 @@ def test_while_no_rows_come(spark: SparkSession, tmp_path: Path, monkeypatch: py
     assert sorted(row.sequence for row in rows.collect()) == list(range(handle.stats.changes))
     assert handle.stats.batch == 0
     assert handle.is_active
-    owner = tmp_path / "checkpoint/swoop/owner.json"
+    owner = tmp_path / "checkpoint/swoop/owner-999999999999.json"
     while handle.is_active:
         owner.write_text(json.dumps({"lease": "other", "machine": "elsewhere", "pid": 7}))
         time.sleep(0.1)

@@ -2,9 +2,6 @@
 
 from __future__ import annotations
 
-import fcntl
-import os
-import re
 import secrets
 import shutil
 import socket
@@ -24,6 +21,7 @@ import pyspark
 
 from swoop.paper.standalone import end_with_parent
 from swoop.spark.java import find_java
+from tests.support.maven import cache, copy_jars, filling, leave_to_spark
 
 KAFKA = "4.3.1"
 SLF4J = "1.7.36"  # what Kafka was built for
@@ -31,24 +29,6 @@ SPARK = pyspark.__version__
 MISSING = "Kafka is missing: python -m tests.support.setup fetches it with Maven"
 SUBSTITUTES = ("4.2.0", "4.0.0")  # of connector and token provider, for registries without those of the newest Spark
 
-# Spark's own pom adds a repository, which a machine may not reach; one of the same id that is disabled takes its place.
-_POM = """<project xmlns="http://maven.apache.org/POM/4.0.0">
-  <modelVersion>4.0.0</modelVersion>
-  <groupId>swoop</groupId><artifactId>tests</artifactId><version>1</version><packaging>pom</packaging>
-  <repositories>
-    <repository>
-      <id>gcs-maven-central-mirror</id><url>file:///none</url>
-      <releases><enabled>false</enabled></releases><snapshots><enabled>false</enabled></snapshots>
-    </repository>
-  </repositories>
-  <dependencies>{}</dependencies>
-</project>
-"""
-_DEPENDENCY = """
-    <dependency>
-      <groupId>{}</groupId><artifactId>{}</artifactId><version>{}</version>
-      <exclusions><exclusion><groupId>{}</groupId><artifactId>*</artifactId></exclusion></exclusions>
-    </dependency>"""
 _PROPERTIES = """
 process.roles=broker,controller
 node.id=1
@@ -88,10 +68,6 @@ class Record(NamedTuple):
     value: str | None
 
 
-def cache() -> Path:
-    return Path(os.environ.get("SWOOP_TEST_CACHE") or Path.home() / ".cache" / "swoop-tests")
-
-
 def _folder() -> Path:
     return cache() / f"kafka-{KAFKA}-spark-{SPARK}"
 
@@ -103,19 +79,13 @@ def jars() -> Path | None:
 
 def fetch() -> None:
     """Get the jars with Maven."""
-    cache().mkdir(parents=True, exist_ok=True)
-    with (cache() / "lock").open("w") as lock:
-        fcntl.flock(lock, fcntl.LOCK_EX)
-        if jars() is None:
-            with tempfile.TemporaryDirectory(dir=cache()) as name:
-                unfinished = Path(name) / "jars"
-                _fetch_broker(unfinished / "broker")
-                _fetch_connector(unfinished / "connector")
-                unfinished.rename(_folder())
+    with filling(_folder()) as unfinished:
+        _fetch_broker(unfinished / "broker")
+        _fetch_connector(unfinished / "connector")
 
 
 def _fetch_broker(folder: Path) -> None:
-    _copy_jars(
+    copy_jars(
         folder,
         ("org.apache.kafka", "kafka_2.13", KAFKA, "none"),
         ("org.apache.kafka", "kafka-tools", KAFKA, "*"),
@@ -130,42 +100,15 @@ def _fetch_connector(folder: Path) -> None:
         if "Could not find artifact org.apache.spark:" not in str(problem):
             raise
         _copy_connector(folder, *SUBSTITUTES)
-    spark = {_artifact(jar) for jar in (Path(pyspark.__file__).parent / "jars").glob("*.jar")}
-    for jar in folder.glob("*.jar"):
-        if _artifact(jar) in spark:
-            jar.unlink()
+    leave_to_spark(folder)
 
 
 def _copy_connector(folder: Path, connector: str, tokens: str) -> None:
-    _copy_jars(
+    copy_jars(
         folder,
         ("org.apache.spark", "spark-sql-kafka-0-10_2.13", connector, "org.apache.hadoop"),
         ("org.apache.spark", "spark-token-provider-kafka-0-10_2.13", tokens, "org.apache.hadoop"),
     )
-
-
-def _artifact(jar: Path) -> str:
-    return re.sub(r"-\d[^-]*\.jar$", "", jar.name)
-
-
-def _copy_jars(folder: Path, *dependencies: tuple[str, str, str, str]) -> None:
-    """Copy the jars of dependencies, each a group, an artifact, a version and a group to leave out."""
-    folder.mkdir(parents=True, exist_ok=True)
-    pom = folder / "pom.xml"
-    pom.write_text(_POM.format("".join(_DEPENDENCY.format(*dependency) for dependency in dependencies)))
-    command = ["mvn", "-B", "-q", "-U", "-Dstyle.color=never", "-f", str(pom), "dependency:copy-dependencies"]
-    options = ["-DincludeScope=runtime", f"-DoutputDirectory={folder}"]
-    try:
-        done = subprocess.run([*command, *options], capture_output=True, text=True, timeout=600)
-    except FileNotFoundError:
-        raise RuntimeError("Kafka is fetched with Maven, and there is no mvn: install Debian's package maven.") from None
-    except subprocess.TimeoutExpired:
-        raise RuntimeError("Maven did not fetch Kafka within ten minutes.") from None
-    if done.returncode:
-        output = done.stdout + done.stderr
-        reason = re.search(r"\[ERROR\] (.+?)(?: -> \[Help|\n|$)", output)
-        raise RuntimeError(f"Maven could not fetch Kafka: {reason[1] if reason else output[-1000:]}")
-    pom.unlink()
 
 
 def connector_jars() -> str:

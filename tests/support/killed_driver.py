@@ -69,7 +69,7 @@ def die(moments: Mapping[str, tuple[str, int]]) -> None:
         return call
 
     def counting(self: LiveStream, number: int, *rest: Any) -> None:
-        here.checkpoint = str(Path(self._checkpoint.path).parent)
+        here.checkpoint = self._checkpoint.path.rpartition("/")[0]
         moment, batch = moments.get(here.checkpoint, ("", -1))
         here.moment = moment if number == batch else None
         patched(self, number, *rest)

@@ -20,12 +20,13 @@ from swoop import oracle
 from swoop.join import columns, payloads
 from swoop.live import ahead, chunks, pieces
 from swoop.live.checkpoint import Checkpoint
+from swoop.live.files import FileSystem, Folder
 from swoop.live.live_families import LiveFamilies
 from swoop.live.live_stream import LiveStream
 from swoop.live.manifest import result_files
 from swoop.live.one_engine import OneEngine
 from swoop.live.one_family_engine import OneFamilyEngine
-from swoop.live.outputs import FolderOutput
+from swoop.live.outputs import FolderOutput, Owner
 from swoop.live.pieces import Backlog
 from swoop.live.stream_spec import StreamSpec
 from swoop.oracle import Record
@@ -111,11 +112,29 @@ class Run:
 
 def start(folder: Path, spec: StreamSpec) -> Any:
     """A live join, or live families."""
-    outputs = [FolderOutput(folder / name) for name in ("changes", "late", "rejected")]
-    checkpoint = Checkpoint(folder, spec.lasting())
+    outputs = [FolderOutput(str(folder / name), Owner(open=opened)) for name in ("changes", "late", "rejected")]
+    checkpoint = Checkpoint(opened(folder), spec.lasting())
     if isinstance(spec.join, FamilySpec):
         return LiveFamilies(spec, checkpoint, OneFamilyEngine(spec, checkpoint), *outputs)
     return LiveStream(spec, checkpoint, OneEngine(spec, checkpoint), *outputs)
+
+
+def opened(path: str | Path) -> Folder:
+    """A folder on the disk, or on the store that :func:`on_store` has put in its place."""
+    return Folder(str(path), _store[-1]) if _store else Folder(path)
+
+
+_store: list[FileSystem] = []
+
+
+@contextmanager
+def on_store(store: FileSystem) -> Iterator[None]:
+    """Streams have their files on a store."""
+    _store.append(store)
+    try:
+        yield
+    finally:
+        _store.pop()
 
 
 def families(spec: StreamSpec, min_similarity: float) -> StreamSpec:
@@ -169,8 +188,7 @@ def run(
         if not commits(batch):
             raise Killed
         (folder / "committed").write_text(str(batch))
-        (folder / "commits").mkdir(exist_ok=True)
-        (folder / "commits" / str(batch)).touch()
+        opened(folder / "commits").write(str(batch), b"")
         idle(live, run)
         if batch in run.ends:
             live.finish()
@@ -181,7 +199,9 @@ def run(
 
 
 def read(folder: Path, name: str) -> list[dict[str, Any]]:
-    return [row for file in result_files(folder / name) for row in pq.read_table(file).to_pylist()]
+    where = opened(folder / name)
+    names = (file.removeprefix(where.address("")) for file in result_files(where))
+    return [row for file in names for row in pq.read_table(pa.BufferReader(where.read(file))).to_pylist()]
 
 
 def results(folder: Path, live: Any) -> Any:

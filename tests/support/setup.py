@@ -1,8 +1,8 @@
 """What the tests need beyond Python: ``python -m tests.support.setup`` looks for it, and gets what it may, aloud.
 
-Kafka's jars go to a folder of the user. A browser, and Maven for those jars, are packages of the system: they are installed
-where one is root and there is ``apt-get``, as in a container; ``--leave`` leaves the machine as it is. Tests themselves install
-nothing: those that lack something are skipped and say what, or fail where ``CI`` is set.
+Jars of Kafka, HDFS and S3A go to a folder of the user. A browser, and Maven for those jars, are packages of the system: they
+are installed where one is root and there is ``apt-get``, as in a container; ``--leave`` leaves the machine as it is. Tests
+themselves install nothing: those that lack something are skipped and say what, or fail where ``CI`` is set.
 """
 
 from __future__ import annotations
@@ -11,10 +11,12 @@ import os
 import shutil
 import subprocess
 import sys
+from types import ModuleType
 
 import pytest
 
-from tests.support import kafka_broker
+from tests.support import kafka_broker, storage
+from tests.support.maven import cache
 
 BROWSER = "Chromium is missing: install Debian's package chromium (apt-get install chromium)"
 
@@ -38,25 +40,26 @@ def install(packages: list[str]) -> None:
         subprocess.run(["apt-get", *arguments], **quiet, check=False)  # type: ignore[call-overload]
 
 
-def fetch_kafka() -> None:
-    print(f"setup: fetching Kafka with Maven into {kafka_broker.cache()}", flush=True)
+def fetch(what: str, source: ModuleType) -> None:
+    print(f"setup: fetching {what} with Maven into {cache()}", flush=True)
     try:
-        kafka_broker.fetch()
+        source.fetch()
     except RuntimeError as error:
         print(f"setup: {error}")
 
 
 def main() -> None:
     packages = [] if find_browser() else ["chromium"]
-    if not kafka_broker.jars() and not shutil.which("mvn"):
+    sources = {"Kafka": kafka_broker, "HDFS and S3A": storage}
+    if not all(source.jars() for source in sources.values()) and not shutil.which("mvn"):
         packages.append("maven")
     if packages and "--leave" not in sys.argv and os.geteuid() == 0 and shutil.which("apt-get"):
         install(packages)
-    if not kafka_broker.jars():
-        fetch_kafka()
-    missing = [
-        reason for found, reason in ((find_browser(), BROWSER), (kafka_broker.jars(), kafka_broker.MISSING)) if not found
-    ]
+    for what, source in sources.items():
+        if not source.jars():
+            fetch(what, source)
+    missing = [] if find_browser() else [BROWSER]
+    missing += [source.MISSING for source in sources.values() if not source.jars()]
     print("setup:", "; ".join(missing) or "all that the tests need is here")
 
 

@@ -15,7 +15,8 @@
 ``pieces``          rows piece by piece, so that what is handled at once stays small
 ``checkpoint``      what is kept of a stream: parameters, states, and the rows of the window in ``chunks``
 ``lease``           one process at a time uses a checkpoint
-``outputs``         where results go; ``folders`` and ``manifest`` for folders of Parquet files, on ``files``
+``files``           folders on this machine's disks, or on a file system that somebody brings
+``outputs``         where results go; ``folders`` and ``manifest`` for folders of Parquet files
 ``metrics``         numbers for Prometheus
 =================== ============================================================================================
 

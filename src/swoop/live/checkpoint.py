@@ -5,6 +5,9 @@ last, so a process that is killed at any moment leaves the state of the batch be
 again writes its chunks under new names, for it may have its rows in another order, and its old state counts until the new one
 is there. What no state needs any more is deleted when the next batch begins: only then is it certain that Spark will not run
 this batch again.
+
+The name of a state has the number of the lease under which it was written. Of several states of a batch that with the highest
+number counts, so a driver that has lost the lease and does not know it yet, because the store was slow, changes nothing.
 """
 
 from __future__ import annotations
@@ -25,10 +28,10 @@ from swoop.live.chunks import Chunk, Damaged, add_rows, read_chunks, seal, unsea
 from swoop.live.files import Folder
 from swoop.live.lease import Lease
 
-FORMAT, VERSION = "swoop stream", 1
+FORMAT, VERSION = "swoop stream", 2
 PARAMETERS, QUERY = "parameters.json", "query.json"
 
-_STATE = re.compile(r"(\d{12})(?:-idle-(\d{6}))?(-end)?\.json")
+_STATE = re.compile(r"(\d{12})(?:-idle-(\d{6}))?(-end)?(?:~(\d{12}))?\.json")
 
 BEFORE = {"cells": 1, "two_streams": False, "copies": "each", "finds": "pairs"}
 """Parameters that earlier releases did not write, and what they were."""
@@ -129,8 +132,8 @@ class State:
 class Checkpoint:
     """The files of a live join. ``parameters`` are those that a later run must share."""
 
-    def __init__(self, path: str | os.PathLike[str], parameters: dict[str, Any]) -> None:
-        self._spark = Folder(path)
+    def __init__(self, where: str | os.PathLike[str] | Folder, parameters: dict[str, Any]) -> None:
+        self._spark = where if isinstance(where, Folder) else Folder(where)
         self._folder = self._spark.inner("swoop")
         self._states = self._folder.inner("states")
         self._chunks = self._folder.inner("chunks")
@@ -142,6 +145,11 @@ class Checkpoint:
     def hold(self) -> None:
         """Let no other driver use this checkpoint, until it is released or this process is gone."""
         self._lease = Lease(self._folder)
+
+    @property
+    def fence(self) -> int:
+        """What tells files of this driver from those of earlier ones, whose number is lower; 0 if there is no lease."""
+        return 0 if self._lease is None else self._lease.number
 
     def check(self) -> None:
         """Refuse to go on if another driver has taken this checkpoint over."""
@@ -256,11 +264,16 @@ class Checkpoint:
 
     def known(self) -> list[Key]:
         """The keys of the states that are there, in order."""
+        return sorted({key for key, _, _ in self._state_files()})
+
+    def _state_files(self) -> list[tuple[Key, int, str]]:
+        """The files of states: key, number of the lease, name."""
         found = (_STATE.fullmatch(name) for name in self._states.names())
-        return sorted((int(match[1]), int(match[2] or 0), bool(match[3])) for match in found if match)
+        return [((int(match[1]), int(match[2] or 0), bool(match[3])), int(match[4] or 0), match[0]) for match in found if match]
 
     def state(self, key: Key) -> State:
-        name = f"{_step(key)}.json"
+        files = ((fence, name) for found, fence, name in self._state_files() if found == key)
+        _, name = max(files, default=(0, f"{_step(key)}.json"))
         try:
             return State.from_json(self._states.read(name).to_pybytes())
         except (OSError, ValueError, KeyError, TypeError) as error:
@@ -292,7 +305,8 @@ class Checkpoint:
         """Keep a state, which is given back as it was written."""
         self.check()
         state = replace(state, written=time.time())
-        self._states.write(f"{state.step}.json", state.to_json())
+        fence = f"~{self.fence:012}" if self.fence else ""
+        self._states.write(f"{state.step}{fence}.json", state.to_json())
         return state
 
     def collect(self, state: State) -> None:
@@ -300,13 +314,13 @@ class Checkpoint:
 
         Later states stay: they tell that their batches were run before, and that results of them may be out.
         """
-        needed = state.names
-        for key in self.known():
-            if key > state.key:
-                needed |= self.state(key).names
-            elif key < state.key:
+        needed, files = state.names, self._state_files()
+        for key, fence, name in files:
+            if key < state.key or any(key == other and fence < later for other, later, _ in files):
                 self.check()
-                self._states.delete(f"{_step(key)}.json")
+                self._states.delete(name)
+            elif key > state.key:
+                needed |= self.state(key).names
         for name in self._chunks.names():
             if name not in needed:
                 self.check()

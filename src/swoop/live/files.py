@@ -1,36 +1,75 @@
-"""Folders on any file system that Arrow knows: this machine's, HDFS, S3 and others."""
+"""Folders in which files appear whole or not at all, on this machine's disks or on any file system that somebody brings.
+
+A file system replaces a file in one step, or else only whole ones are replaced by their writer. What must not be mixed up by
+two writers is not left to that: such files are created under names that nobody else takes.
+"""
 
 from __future__ import annotations
 
 import os
+import random
+import re
+import shutil
 import time
 import uuid
 from contextlib import suppress
+from typing import Any, Protocol
 
 import pyarrow as pa
-from pyarrow import fs
 
-SETTLING = 1.0  # seconds until two writers of one file on a store without exclusive files see the same one
+from swoop.errors import InvalidArgument
+
+PATIENCE = 15.0  # seconds after which somebody who wanted to create a file, and has not, is taken for dead
+SCHEME = re.compile(r"[A-Za-z][A-Za-z0-9+.-]*:")
+
+
+class FileSystem(Protocol):
+    """What a folder needs of a file system. Errors are OSErrors, and FileNotFoundError is what it says."""
+
+    def names(self, folder: str) -> list[str]:
+        """The files of a folder, in any order; none if it does not exist. Shows all that was written before."""
+        ...
+
+    def read(self, path: str) -> pa.Buffer: ...
+
+    def write(self, path: str, data: Any) -> None:
+        """Write a file, or put it in the place of the one that is there. Nobody ever sees half of it."""
+        ...
+
+    def create(self, path: str, data: bytes) -> bool:
+        """Write a file unless there is one: whether it was written. Of several writers, one succeeds."""
+        ...
+
+    def delete(self, path: str) -> None:
+        """Delete a file if it is there."""
+        ...
+
+    def remove(self, folder: str) -> None:
+        """Delete a folder and all that is in it."""
+        ...
 
 
 class Folder:
-    """A folder in which files appear whole or not at all."""
+    """A folder in which files appear whole or not at all.
 
-    def __init__(self, path: str | os.PathLike[str]) -> None:
-        text = os.fspath(path)
-        if text.startswith("file:"):  # Hadoop writes file:/folder where others write file:///folder
-            text = "/" + text.removeprefix("file:").lstrip("/")
-        elif "://" not in text:
-            text = os.path.abspath(text)
-        self._system, self.path = fs.FileSystem.from_uri(text.replace("s3a://", "s3://", 1))
-        self._address = text.rstrip("/")
+    Parameters
+    ----------
+    path
+        Where it is: without a file system, a path of this machine.
+    system
+        The file system that knows the path.
+    address
+        The folder as others find it; by default that is its path.
+    """
+
+    def __init__(self, path: str | os.PathLike[str], system: FileSystem | None = None, address: str | None = None) -> None:
+        self.path = local_path(path) if system is None else os.fspath(path).rstrip("/")
+        self._system = system or LOCAL
+        self._address = address or self.path
 
     def inner(self, name: str) -> Folder:
         """A folder in this one."""
-        found = Folder.__new__(Folder)
-        found._system, found.path = self._system, f"{self.path}/{name}"
-        found._address = self.address(name)
-        return found
+        return Folder(f"{self.path}/{name}", self._system, self.address(name))
 
     def address(self, name: str) -> str:
         """A file of this folder as others find it."""
@@ -38,44 +77,64 @@ class Folder:
 
     def names(self) -> list[str]:
         """The files of this folder, in order; none if it does not exist."""
-        selected = fs.FileSelector(self.path, allow_not_found=True)
-        try:
-            found = self._system.get_file_info(selected)
-        except FileNotFoundError:  # it has come into being between two looks of Arrow's
-            found = self._system.get_file_info(selected)
-        return sorted(info.base_name for info in found if info.is_file)
+        return sorted(self._system.names(self.path))
 
     def read(self, name: str) -> pa.Buffer:
-        with self._system.open_input_file(f"{self.path}/{name}") as file:
-            return file.read_buffer()
-
-    def open(self) -> pa.NativeFile:
-        """The bytes of the file that this path is, as a stream, packed as they are."""
-        return self._system.open_input_stream(self.path, compression=None)
+        return self._system.read(f"{self.path}/{name}")
 
     def write(self, name: str, data: bytes | pa.Buffer) -> None:
         """Write a file, or put it in the place of the one that has this name."""
-        part = f"{self.path}/.{name}.part"
-        self._system.create_dir(self.path)
-        with self._system.open_output_stream(part) as file:
-            file.write(data)
-        self._system.move(part, f"{self.path}/{name}")
+        self._system.write(f"{self.path}/{name}", data)
 
     def create(self, name: str, data: bytes) -> bool:
         """Write a file unless there is one with this name: whether it was written. Of several writers, one succeeds."""
-        self._system.create_dir(self.path)
-        if isinstance(self._system, fs.LocalFileSystem):
-            return self._create_here(f"{self.path}/{name}", data)
-        if name in self.names():
-            return False
-        self.write(name, data)
-        time.sleep(SETTLING)
-        return bool(self.read(name).to_pybytes() == data)
+        return self._system.create(f"{self.path}/{name}", data)
 
-    def _create_here(self, path: str, data: bytes) -> bool:
-        part = f"{os.path.dirname(path)}/.{uuid.uuid4().hex}.part"
-        with open(part, "xb") as file:
-            file.write(data)
+    def delete(self, name: str) -> None:
+        """Delete a file if it is there."""
+        self._system.delete(f"{self.path}/{name}")
+
+    def remove(self) -> None:
+        """Delete this folder and all that is in it."""
+        self._system.remove(self.path)
+
+
+def local_path(given: str | os.PathLike[str]) -> str:
+    """A path of this machine, whole, however it is written.
+
+    >>> local_path("file:/a b/c"), local_path("file:///a b/c/"), local_path("/a/../b")
+    ('/a b/c', '/a b/c', '/b')
+    """
+    text = os.fspath(given)
+    if text.startswith("file:"):  # Hadoop writes file:/folder where others write file:///folder
+        text = "/" + text.removeprefix("file:").lstrip("/")
+    elif SCHEME.match(text):
+        raise InvalidArgument(
+            f"{text!r} is no path of this machine; such an address needs a Spark session: swoop.spark.session()"
+        )
+    return os.path.abspath(text)
+
+
+class LocalFileSystem:
+    """The disks of this machine, and what is mounted there."""
+
+    def names(self, folder: str) -> list[str]:
+        try:
+            with os.scandir(folder) as found:
+                return [entry.name for entry in found if entry.is_file()]
+        except FileNotFoundError:
+            return []
+
+    def read(self, path: str) -> pa.Buffer:
+        with pa.OSFile(path) as file:
+            return file.read_buffer()
+
+    def write(self, path: str, data: Any) -> None:
+        part = self._write_part(path, data)
+        os.replace(part, path)
+
+    def create(self, path: str, data: bytes) -> bool:
+        part = self._write_part(path, data)
         try:
             os.link(part, path)  # fails if the name is taken
         except FileExistsError:
@@ -90,7 +149,60 @@ class Folder:
             os.unlink(part)
         return True
 
-    def delete(self, name: str) -> None:
-        """Delete a file if it is there."""
+    def _write_part(self, path: str, data: Any) -> str:
+        """Data beside the path, under a name that no other writer has."""
+        part = part_of(path)
+        try:
+            file = open(part, "xb")  # noqa: SIM115
+        except FileNotFoundError:
+            os.makedirs(os.path.dirname(path), exist_ok=True)
+            file = open(part, "xb")  # noqa: SIM115
+        with file:
+            file.write(data)
+        return part
+
+    def delete(self, path: str) -> None:
         with suppress(FileNotFoundError):
-            self._system.delete_file(f"{self.path}/{name}")
+            os.unlink(path)
+
+    def remove(self, folder: str) -> None:
+        shutil.rmtree(folder, ignore_errors=True)
+
+
+LOCAL = LocalFileSystem()
+
+
+def part_of(path: str) -> str:
+    """Where a file is written before it gets its name."""
+    folder, _, name = path.rpartition("/")
+    return f"{folder}/.{name}.{uuid.uuid4().hex[:12]}.part"
+
+
+def create_by_listing(system: FileSystem, path: str, data: bytes) -> bool:
+    """Create a file where a file system cannot do that exclusively, as :meth:`FileSystem.create` does.
+
+    Whoever wants to create it says so in a file of his own, and then looks at who else does. All files are seen that were
+    written before, so of several at most one finds himself alone, and he creates it. If nobody is alone, all try again after a
+    while. Somebody who has died meanwhile is waited for, but not for ever.
+    """
+    folder, _, name = path.rpartition("/")
+    claim = re.compile(rf"\.{re.escape(name)}\.[0-9a-f]{{12}}\.claim")
+    first_seen: dict[str, float] = {}  # those who live come back with another name each time
+    while True:
+        mine = f".{name}.{uuid.uuid4().hex[:12]}.claim"
+        system.write(f"{folder}/{mine}", b"")
+        try:
+            names = system.names(folder)
+            if name in names:
+                return False
+            now = time.monotonic()
+            first_seen = {other: first_seen.get(other, now) for other in names if claim.fullmatch(other) and other != mine}
+            dead = [other for other, since in first_seen.items() if now - since >= PATIENCE]
+            for other in dead:
+                system.delete(f"{folder}/{other}")
+            if len(dead) == len(first_seen):
+                system.write(path, data)
+                return True
+        finally:
+            system.delete(f"{folder}/{mine}")
+        time.sleep(random.uniform(0.05, 0.5))  # noqa: S311

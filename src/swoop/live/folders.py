@@ -2,9 +2,9 @@
 
 The files in it with names that end with ``.parquet`` are final: each appears whole, is never changed, and has rows of its own.
 So whoever lists the folder, with whatever tool, sees no row twice. What has come since the last final file was written is in
-small files in the sub-folder ``_open``, which such tools pass over; ``_swoop.json`` names those that count, and says whose the
-folder is. When they are large or old enough they become one final file. Rows become final only when Spark has committed their
-batch: those of a batch that is run again are still open, and are replaced.
+small files in the sub-folder ``_open``, which such tools pass over; ``_swoop.json`` says whose the folder is, and a manifest
+names those that count. When they are large or old enough they become one final file. Rows become final only when Spark has
+committed their batch: those of a batch that is run again are still open, and are replaced.
 """
 
 from __future__ import annotations
@@ -23,7 +23,19 @@ import pyarrow.parquet as pq
 
 from swoop.errors import InvalidArgument
 from swoop.live.files import Folder
-from swoop.live.manifest import FINAL, MANIFEST, OF_BATCH, OPEN, FolderSettings, Manifest, Part, final_name, steps_of
+from swoop.live.manifest import (
+    FINAL,
+    MANIFEST,
+    OF_BATCH,
+    OPEN,
+    FolderSettings,
+    Manifest,
+    Part,
+    final_name,
+    manifest_name,
+    manifests,
+    steps_of,
+)
 
 MERGED = 16  # open files of one level that become one of the next
 ROW_GROUP = 100_000  # rows
@@ -38,17 +50,24 @@ class ResultFolder:
 
     Parameters
     ----------
-    run, holds, checkpoint
-        As in its manifest.
+    folder
+        Where it is.
+    mine
+        The manifest of a new folder of this output.
     guard
         Raises an error if another driver has taken over; then nothing is deleted or replaced.
+    fence
+        The number of the lease of this driver, higher than those of all before; 0 if there is none.
     """
 
-    def __init__(self, settings: FolderSettings, run: str, holds: str, checkpoint: str, guard: Callable[[], None]) -> None:
+    def __init__(
+        self, settings: FolderSettings, folder: Folder, mine: Manifest, guard: Callable[[], None], fence: int = 0
+    ) -> None:
         self._settings, self._guard = settings, guard
-        self._folder = Folder(settings.path)
+        self._folder, self._mine = folder, mine
         self._opened = self._folder.inner(OPEN)
-        self._mine = Manifest(run, holds, checkpoint, 0.0)
+        self._version = (fence, 0)  # of the last manifest that this driver has written
+        self._is_first = True  # this driver has written none
         self._manifest: Manifest | None = None
         self._replaced: deque[tuple[float, str]] = deque()
         self._lock = threading.RLock()
@@ -115,12 +134,14 @@ class ResultFolder:
 
     def _load(self, found: Manifest) -> None:
         """Resume from what is there. Whoever died after it had written a final file has not said so."""
-        self._manifest = found
+        self._manifest, self._is_first = found, True
+        known = (version for version, _ in manifests(self._folder.names()) if version[0] == self._version[0])
+        self._version = max(known, default=self._version)
         last = self._last()
         if last > found.final:
             self._save(found, replace(found, final=last, parts=tuple(part for part in found.parts if part.last > last)))
-        known = {part.name for part in found.parts}
-        self._replaced = deque((time.time(), name) for name in self._opened.names() if name not in known)
+        counting = {part.name for part in found.parts}
+        self._replaced = deque((time.time(), name) for name in self._opened.names() if name not in counting)
 
     def _last(self) -> str:
         """The last step that final files have."""
@@ -226,8 +247,17 @@ class ResultFolder:
         if after == before:
             return
         self._guard()
-        self._folder.write(MANIFEST, after.to_json())
+        former, self._version = self._version, (self._version[0], self._version[1] + 1)
+        self._folder.write(manifest_name(self._version), after.to_json())
         self._manifest = after
+        if self._is_first:
+            self._folder.write(MANIFEST, after.to_json())  # earlier releases learn that they cannot read this folder
+            olds = [name for version, name in manifests(self._folder.names()) if (0, 0) < version < self._version]
+        else:
+            olds = [manifest_name(former)]
+        for name in olds:
+            self._folder.delete(name)
+        self._is_first = False
         known = {part.name for part in after.parts}
         self._replaced.extend((time.time(), part.name) for part in before.parts if part.name not in known)
 

@@ -1,28 +1,45 @@
-"""One driver at a time: who runs a stream holds the lease of its checkpoint."""
+"""One driver at a time: who runs a stream holds the lease of its checkpoint.
+
+The lease is a sequence of numbered claims, files that are created once and never changed. The highest one holds. A heartbeat is
+the next claim, and so is a takeover: of two drivers that want the same number one gets it, and the other learns that it has
+lost, whatever their clocks say and however long they were suspended. There is a claim at any moment, and numbers never come
+again: a driver that gives the lease back leaves a last claim which says so. What a driver writes can therefore bear the number
+of its first claim, and be told from what a former driver writes too late.
+"""
 
 from __future__ import annotations
 
 import json
 import logging
 import os
+import re
 import socket
 import threading
 import time
 import uuid
 from pathlib import Path
-from typing import Any
+from typing import Any, NamedTuple
 
 from swoop.errors import InvalidArgument, InvalidFile
 from swoop.live.files import Folder
 
-NAME = "owner.json"
+EARLIER = "owner.json"  # the only file of a lease of earlier releases
 BEAT = 5.0  # seconds between two heartbeats
 PATIENCE = 3 * BEAT  # after so many seconds without one, a driver on another machine is taken for dead
 FRESH = 0.2 * BEAT  # for so many seconds a look at the lease counts; nobody can take it over so quickly
 
+_CLAIM = re.compile(r"owner-(\d{12})\.json")
+
 log = logging.getLogger("swoop.spark")
 
 _mine: set[str] = set()  # leases that this process holds
+
+
+class Claim(NamedTuple):
+    """Who holds the lease, by its number: nothing is known if the file says nothing."""
+
+    number: int
+    owner: dict[str, Any]
 
 
 class Lease:
@@ -30,6 +47,8 @@ class Lease:
 
     Attributes
     ----------
+    number
+        That of the first claim: higher than those of all drivers before.
     lost
         The heartbeat has found that another driver holds the lease, or nobody.
     """
@@ -39,21 +58,13 @@ class Lease:
         self.lost, self._checked = False, 0.0
         self._lease = uuid.uuid4().hex
         self._owner = {"lease": self._lease, "machine": _machine(), "pid": os.getpid(), "started": _started(os.getpid())}
-        before = self._read()
-        if before is not None and self._lives(before):
-            raise InvalidArgument(
-                f"the checkpoint {folder.path!r} is in use by {_who(before)}; stop that stream first, or use another checkpoint"
-            )
+        # seconds since 1970 are higher than all numbers before, even if somebody has deleted their claims
+        self.number = self._last = max(self._vacant() + 1, int(time.time()))
         _mine.add(self._lease)  # before others of this process can see it
-        if before is None:
-            if not folder.create(NAME, self._heartbeat()):
-                _mine.discard(self._lease)
-                raise InvalidArgument(
-                    f"the checkpoint {folder.path!r} is being taken by another driver; use another checkpoint"
-                )
-        else:
-            log.warning("taking over the checkpoint %s from a dead owner, %s", folder.path, _who(before))
-            self._beat()
+        if not self._claim(self.number, self._owner):
+            _mine.discard(self._lease)
+            raise InvalidArgument(f"the checkpoint {folder.path!r} is being taken by another driver; use another checkpoint")
+        self._clean()
         self._keeper = threading.Thread(target=self._keep, name="swoop lease", daemon=True)
         self._keeper.start()
 
@@ -62,8 +73,8 @@ class Lease:
         if not self.lost and time.monotonic() - self._checked < FRESH:
             return
         now = time.monotonic()
-        found = self._holder()
-        if self.lost or found is None or found.get("lease") != self._lease:
+        found = self._latest()
+        if self.lost or not self._holds(found):
             raise InvalidFile(
                 f"the checkpoint {self._folder.path!r} is no longer held by this process, but by {_who(found)}: nothing more "
                 "is written or deleted. If no other driver is meant to use it, start the stream again"
@@ -74,73 +85,117 @@ class Lease:
         self._over.set()
         self._keeper.join()  # a heartbeat that is being written would come after the end
         _mine.discard(self._lease)
-        found = self._read()
-        if found is not None and found.get("lease") == self._lease:
-            self._folder.delete(NAME)
+        found = self._latest()
+        if found is not None and self._holds(found) and self._claim(found.number + 1, {**self._owner, "released": True}):
+            self._last = found.number + 1
+            self._clean()
 
-    def _read(self) -> dict[str, Any] | None:
-        """Who holds the lease: None if nobody does, nothing known if the file says nothing."""
-        if NAME not in self._folder.names():
-            return None
-        try:
-            found = json.loads(self._folder.read(NAME).to_pybytes())
-            return found if isinstance(found, dict) else {}
-        except (OSError, ValueError):
-            return {}
+    def _holds(self, found: Claim | None) -> bool:
+        return found is not None and found.owner.get("lease") == self._lease and not found.owner.get("released")
 
-    def _holder(self) -> dict[str, Any] | None:
-        """Who holds the lease, once it is certain that the file is not just being replaced."""
-        for pause in (0.02, 0.1, 0.5):
-            found = self._read()
-            if found:
-                return found
-            time.sleep(pause)
-        return self._read()
+    def _latest(self) -> Claim | None:
+        """The claim that holds; None if there is none."""
+        for _ in range(100):
+            names = self._folder.names()
+            number = max((int(match[1]) for name in names if (match := _CLAIM.fullmatch(name))), default=0)
+            if not number and EARLIER not in names:
+                return None
+            try:
+                found = json.loads(self._folder.read(_name(number)).to_pybytes())
+                return Claim(number, found if isinstance(found, dict) else {})
+            except FileNotFoundError:  # there is a higher one by now
+                continue
+            except ValueError:
+                return Claim(number, {})
+        raise OSError(f"the claims of {self._folder.path!r} vanish as soon as they are listed")
 
-    def _heartbeat(self) -> bytes:
-        return json.dumps({**self._owner, "beat": time.time()}).encode()
+    def _claim(self, number: int, owner: dict[str, Any]) -> bool:
+        """Take a number: whether it is ours, and the highest.
 
-    def _beat(self) -> None:
-        self._folder.write(NAME, self._heartbeat())
+        A store may say that a file is there which it has just written for us, after an answer was lost. And a number below the
+        highest may be free again, because its claim was deleted.
+        """
+        written = self._folder.create(_name(number), json.dumps({**owner, "beat": time.time()}).encode())
+        latest = self._latest()
+        if latest is not None and latest.number == number and latest.owner.get("lease") == self._lease:
+            return True
+        if written:
+            self._folder.delete(_name(number))
+        return False
+
+    def _clean(self) -> None:
+        """Delete the claims before the last one."""
+        for name in self._folder.names():
+            match = _CLAIM.fullmatch(name)
+            if name == EARLIER or (match and int(match[1]) < self._last):
+                self._folder.delete(name)
 
     def _keep(self) -> None:
-        """Write heartbeats, as long as nobody has taken over."""
+        """Make claims, as long as nobody has taken over."""
         while not self._over.wait(BEAT):
             try:
-                found = self._holder()
-                if found is None or (found and found.get("lease") != self._lease):
-                    self.lost = True
-                    log.error(
-                        "the checkpoint %s was taken away from this stream; it is held by %s now, and this stream ends",
-                        self._folder.path,
-                        _who(found),
-                    )
-                    return
-                self._beat()
+                found = self._latest()
+                if self._holds(found) and found is not None and self._claim(found.number + 1, self._owner):
+                    self._last = found.number + 1
+                    self._clean()
+                    continue
+                self.lost = True
+                log.error(
+                    "the checkpoint %s was taken away from this stream; it is held by %s now, and this stream ends",
+                    self._folder.path,
+                    _who(self._latest()),
+                )
+                return
             except Exception as error:  # a full disk, say; the next beat may do better
                 log.warning("the heartbeat failed: nothing could be written to %s: %s", self._folder.path, error)
 
-    def _lives(self, found: dict[str, Any]) -> bool:
-        if found.get("machine") == _machine():
-            if found.get("pid") == os.getpid():
-                return found.get("lease") in _mine
-            return found.get("started") is not None and _started(found["pid"]) == found["started"]
-        log.warning("waiting %.0f s to see whether %s still uses the checkpoint %s", PATIENCE, _who(found), self._folder.path)
-        until = time.monotonic() + PATIENCE
-        while time.monotonic() < until:
-            time.sleep(BEAT / 5)
-            now = self._read()
-            if not now:
-                return False
-            if now != found:
-                return True
+    def _vacant(self) -> int:
+        """The number of the last claim, if it is none of a driver that lives."""
+        found = self._latest()
+        if found is not None and self._may_live(found):
+            log.warning(
+                "waiting %.0f s to see whether %s still uses the checkpoint %s", PATIENCE, _who(found), self._folder.path
+            )
+            until, before = time.monotonic() + PATIENCE, found
+            while time.monotonic() < until and found == before:
+                time.sleep(BEAT / 5)
+                found = self._latest()
+            if found is not None and found != before and not found.owner.get("released"):
+                raise self._in_use(found)
+        if found is None:
+            return 0
+        if not found.owner.get("released"):
+            log.warning("taking over the checkpoint %s from a dead owner, %s", self._folder.path, _who(found))
+        return found.number
+
+    def _may_live(self, found: Claim) -> bool:
+        """Whether one must wait to see if a driver lives; raises if it does. Of those on this machine it is known at once."""
+        owner = found.owner
+        if owner.get("released"):
+            return False
+        if owner.get("machine") != _machine():
+            return True
+        is_here = owner.get("pid") == os.getpid()
+        started = owner.get("started")
+        if owner.get("lease") in _mine if is_here else started is not None and _started(owner["pid"]) == started:
+            raise self._in_use(found)
         return False
 
+    def _in_use(self, found: Claim) -> InvalidArgument:
+        return InvalidArgument(
+            f"the checkpoint {self._folder.path!r} is in use by {_who(found)}; stop that stream first, or use another "
+            "checkpoint"
+        )
 
-def _who(found: dict[str, Any] | None) -> str:
-    if not found:
+
+def _name(number: int) -> str:
+    return f"owner-{number:012}.json" if number else EARLIER
+
+
+def _who(found: Claim | None) -> str:
+    if found is None or not found.owner:
         return "nobody" if found is None else "somebody unknown"
-    return f"process {found.get('pid')} on {str(found.get('machine', '?')).split('/')[0]}"
+    return f"process {found.owner.get('pid')} on {str(found.owner.get('machine', '?')).split('/')[0]}"
 
 
 def _machine() -> str:

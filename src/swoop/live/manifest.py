@@ -6,16 +6,20 @@ import datetime as dt
 import json
 import os
 import re
+import time
+from collections.abc import Iterable
+from contextlib import suppress
 from dataclasses import asdict, dataclass
-from typing import Any
+from typing import Any, TypeAlias
 
 from swoop.errors import InvalidArgument, InvalidFile, InvalidType
 from swoop.live.files import Folder
 from swoop.times import find_lateness, find_window, in_seconds
 
-FORMAT, VERSION = "swoop results", 1
+FORMAT, VERSION = "swoop results", 2
 MANIFEST, OPEN = "_swoop.json", "_open"
 
+_MANIFEST = re.compile(r"_swoop(?:-(\d{12})-(\d{6,}))?\.json")  # the first one, and others by lease and number
 _STEP = r"(\d{12}(?:-idle-\d{6})?(?:-end)?)"
 _NAMED = r"(\d{12}(?:-0|-idle-\d{6}|-end|-idle-\d{6}-end))"  # a batch as such has -0, so that names are in the order of steps
 FINAL = re.compile(rf"{_NAMED}_{_NAMED}_(\d+)\.parquet")  # first and last step, and when it was written
@@ -64,16 +68,24 @@ class Manifest:
     @classmethod
     def read(cls, folder: Folder) -> Manifest | None:
         """That of a folder, if it has one."""
-        if MANIFEST not in folder.names():
-            return None
+        for attempt in range(20):
+            if not (found := manifests(folder.names())):
+                return None
+            with suppress(FileNotFoundError):  # there is a later one by now
+                return cls._parsed(folder, folder.read(found[-1][1]).to_pybytes())
+            time.sleep(0.01 * attempt)
+        raise InvalidFile(f"{MANIFEST} of the folder {folder.path!r} vanishes as soon as it is listed; try again")
+
+    @classmethod
+    def _parsed(cls, folder: Folder, data: bytes) -> Manifest:
         try:
-            found = json.loads(folder.read(MANIFEST).to_pybytes())
+            found = json.loads(data)
             version = found.pop("version")
             if found.pop("format") != FORMAT:
                 raise ValueError("it says nothing about results")
             if version <= VERSION:
                 return cls(**{**found, "parts": tuple(Part(**part) for part in found["parts"])})
-        except (OSError, ValueError, KeyError, TypeError, AttributeError) as error:
+        except (ValueError, KeyError, TypeError, AttributeError) as error:
             raise InvalidFile(
                 f"{MANIFEST} of the folder {folder.path!r} cannot be read: {error}. Restore it from a copy, or use "
                 "another folder"
@@ -82,6 +94,32 @@ class Manifest:
             f"the folder {folder.path!r} has format version {version}, made by a newer release; this one reads versions up to "
             f"{VERSION}. Upgrade with: pip install --upgrade swoop-join"
         )
+
+
+Version: TypeAlias = "tuple[int, int]"
+"""Which of the manifests of a folder: the number of the lease of the driver that wrote it, and its own."""
+
+
+def manifests(names: Iterable[str]) -> list[tuple[Version, str]]:
+    """The manifests among the files of a folder, in order: the last one counts.
+
+    The first one is that of the stream which has claimed the folder. Each later one is a file of its own, so there is one that
+    counts at any moment; and a driver that has lost its lease, and does not know it yet, changes nothing.
+
+    >>> manifests(["_swoop-000000000012-000003.json", "_swoop.json", "other.json"])
+    [((0, 0), '_swoop.json'), ((12, 3), '_swoop-000000000012-000003.json')]
+    """
+    found = (_MANIFEST.fullmatch(name) for name in names)
+    return sorted(((int(match[1] or 0), int(match[2] or 0)), match[0]) for match in found if match)
+
+
+def manifest_name(version: Version) -> str:
+    """What a manifest is called.
+
+    >>> manifest_name((12, 3))
+    '_swoop-000000000012-000003.json'
+    """
+    return "_swoop-{:012}-{:06}.json".format(*version)
 
 
 @dataclass(frozen=True)
@@ -150,20 +188,13 @@ def find_size(given: int | str) -> int:
     return size
 
 
-def result_files(path: str | os.PathLike[str]) -> list[str]:
+def result_files(where: str | os.PathLike[str] | Folder) -> list[str]:
     """The files that hold all current results of an output folder, each row once.
 
     Listing the folder gives the final files only. These are also those that the stream has written since, so that nothing is
     missing; they can be read for ten minutes at least, whatever the stream does meanwhile.
-
-    Examples
-    --------
-    ::
-
-        spark.read.parquet(*result_files("changes"))
-        pd.read_parquet(result_files("changes"))
     """
-    where = Folder(path)
+    where = where if isinstance(where, Folder) else Folder(where)
     manifest = Manifest.read(where)  # first: final files of later steps do not count then
     names = where.names()
     if manifest is None:

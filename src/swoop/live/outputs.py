@@ -19,8 +19,9 @@ import pyarrow as pa
 from swoop.errors import InvalidArgument, InvalidType
 from swoop.live.checkpoint import State
 from swoop.live.engines import Feed
+from swoop.live.files import Folder
 from swoop.live.folders import ResultFolder
-from swoop.live.manifest import FolderSettings, folder
+from swoop.live.manifest import FolderSettings, Manifest, folder
 
 Callback = Callable[[Any, int], object]
 Results: TypeAlias = "Feed | pa.Table"
@@ -32,12 +33,17 @@ log = logging.getLogger("swoop.spark")
 
 @dataclass(frozen=True)
 class Owner:
-    """Whose output something is: what the stream calls itself, which output, its checkpoint; ``guard`` lets only it write."""
+    """Whose output something is: what the stream calls itself, which output, its checkpoint.
+
+    ``guard`` lets only its driver write, whose lease has the number ``fence``; ``open`` finds folders.
+    """
 
     run: str = ""
     holds: str = "results"
     checkpoint: str = ""
     guard: Callable[[], None] = lambda: None
+    fence: int = 0
+    open: Callable[[str], Folder] = Folder
 
 
 class Output(Protocol):
@@ -80,7 +86,8 @@ class FolderOutput:
     def __init__(self, given: str | os.PathLike[str] | FolderSettings, owner: Owner | None = None) -> None:
         settings = given if isinstance(given, FolderSettings) else folder(given)
         owner = owner or Owner()
-        self.files = ResultFolder(settings, owner.run, owner.holds, owner.checkpoint, owner.guard)
+        mine = Manifest(owner.run, owner.holds, owner.checkpoint, 0.0)
+        self.files = ResultFolder(settings, owner.open(settings.path), mine, owner.guard, owner.fence)
 
     def put(self, state: State, results: Results, first: int, since: float | None) -> None:
         self.files.put(state.step, numbered(state, results, first) if len(results) else None)

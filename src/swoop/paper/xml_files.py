@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import gzip
+import os
 import zlib
 from collections.abc import Iterator
 from contextlib import contextmanager
@@ -10,8 +11,9 @@ from html.entities import name2codepoint
 from typing import Any
 from xml.parsers import expat
 
+from pyarrow import fs
+
 from swoop.errors import InvalidFile
-from swoop.live.files import Folder
 from swoop.paper.mails import Row
 
 CHUNK = 1 << 18  # bytes that are parsed together
@@ -137,9 +139,19 @@ def parse(path: str, kind: Kind) -> Iterator[Row]:
 @contextmanager
 def _opened(path: str) -> Iterator[Any]:
     """A file, decompressed."""
-    with Folder(path).open() as file:
+    with open_bytes(path) as file:
         if path.endswith(".gz"):
             with gzip.GzipFile(fileobj=file) as unpacked:
                 yield unpacked
         else:
             yield file
+
+
+def open_bytes(path: str) -> Any:
+    """The bytes of a file, packed as they are, as a stream."""
+    if path.startswith("file:"):  # Hadoop writes file:/folder where others write file:///folder
+        path = "/" + path.removeprefix("file:").lstrip("/")
+    elif "://" not in path:
+        path = os.path.abspath(path)
+    system, where = fs.FileSystem.from_uri(path.replace("s3a://", "s3://", 1))
+    return system.open_input_stream(where, compression=None)

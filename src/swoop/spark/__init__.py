@@ -16,11 +16,12 @@ from __future__ import annotations
 
 from swoop.live.live_families import FamilyStreamStats
 from swoop.live.live_stream import StreamStats
-from swoop.live.manifest import folder, result_files
+from swoop.live.manifest import folder
 from swoop.spark.changes import families_changes, topk_changes
 from swoop.spark.cuts import every
 from swoop.spark.families import families_history, family_members
 from swoop.spark.family_stream import FamilyHandle, FamilyStream, families_stream
+from swoop.spark.hadoop import result_files
 from swoop.spark.history import at_least_once, explain, rejected, topk_history
 from swoop.spark.preparation import timestamps, transitions
 from swoop.spark.sessions import session

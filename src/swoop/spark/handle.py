@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import datetime as dt
-import shutil
 import threading
 import time as clock
 from collections.abc import Callable
@@ -15,6 +14,7 @@ from pyspark.sql import DataFrame
 
 from swoop.errors import InvalidArgument, InvalidType
 from swoop.live.checkpoint import Checkpoint, State
+from swoop.live.files import Folder
 from swoop.live.folders import ResultFolder
 from swoop.live.metrics import Metrics
 from swoop.live.outputs import MemoryOutput
@@ -45,7 +45,7 @@ class LiveHandle(Generic[Live]):
         checkpoint: Checkpoint,
         memory: list[MemoryOutput],
         files: list[ResultFolder],
-        temporary: str | None,
+        temporary: Folder | None,
         fetch: Callable[[DataFrame], pa.Table | Backlog],
     ) -> None:
         self._live, self._checkpoint = live, checkpoint
@@ -145,7 +145,8 @@ class LiveHandle(Generic[Live]):
             with suppress(OSError):
                 self._checkpoint.release()
             if self._temporary is not None:
-                shutil.rmtree(self._temporary, ignore_errors=True)
+                with suppress(OSError):
+                    self._temporary.remove()
             self._over.set()
 
     def _is_drained(self) -> bool:

@@ -3,13 +3,11 @@
 from __future__ import annotations
 
 import os
-import shutil
 import tempfile
 import uuid
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass
-from pathlib import Path
 from typing import Any, Generic, Literal, TypeVar
 
 import pyarrow as pa
@@ -19,7 +17,6 @@ from pyspark.sql import types as T  # noqa: N812
 
 from swoop.errors import InvalidArgument, InvalidData
 from swoop.live.checkpoint import Checkpoint
-from swoop.live.files import Folder
 from swoop.live.grid import Grid
 from swoop.live.outputs import MemoryOutput, Outputs, Owner, claim, find_output, unclaim
 from swoop.live.pieces import Backlog
@@ -27,6 +24,7 @@ from swoop.live.resumable import ResumableStream, log
 from swoop.live.stream_spec import StreamSpec
 from swoop.spark.cells import Layout, cell_results, finish_cells
 from swoop.spark.fetching import PIECE_ROWS, fetch
+from swoop.spark.hadoop import open_folder, qualified
 from swoop.spark.handle import LiveHandle
 from swoop.spark.rows import Names, id_of, key_of, row_in_json, stream_of, ticks, time_kind, tokens_of, why_unusable
 from swoop.spark.sessions import STATE_SETTINGS
@@ -177,20 +175,28 @@ class StartableStream(Generic[Handle]):
             raise InvalidArgument(f"piece_rows must be an integer of at least 1, not {piece_rows!r}")
         silence = self._silence(idle, available_now)
         spark = self._rows.sparkSession
-        temporary = None if checkpoint is not None else tempfile.mkdtemp(prefix="swoop-checkpoint-")
-        folder = _qualified(spark, temporary or os.fspath(checkpoint or ""))
-        storage = Checkpoint(folder, self._spec.lasting())
+        place = temporary_path(spark) if checkpoint is None else checkpoint
+        folder, where = qualified(spark, place), open_folder(spark, place)
+        temporary = where if checkpoint is None else None
+        storage = Checkpoint(where, self._spec.lasting())
         outputs: dict[str, Outputs] = {}
         try:
             storage.hold()
             for holds, given in (("changes", changes), ("late", late), ("rejected", rejected)):
-                owner = Owner(storage.run, holds, "" if temporary else folder, storage.check)
+                owner = Owner(
+                    storage.run,
+                    holds,
+                    "" if temporary else folder,
+                    storage.check,
+                    storage.fence,
+                    lambda path: open_folder(spark, path),
+                )
                 outputs[holds] = find_output(
                     f"{folder}/swoop/{holds}" if given is None else given,
                     owner,
                     lambda to: KafkaOutput(to, spark, storage.run),
                 )
-            claim(list(outputs.values()), Folder(folder).path, storage.unmarked)
+            claim(list(outputs.values()), where.path, storage.unmarked)
             to = outputs["changes"]
             live, rows, query_settings = self._live(folder, storage, outputs)
             files = [files for output in outputs.values() for files in output.folders]
@@ -215,7 +221,7 @@ class StartableStream(Generic[Handle]):
             storage.abandon()
             storage.release()
             if temporary is not None:
-                shutil.rmtree(temporary, ignore_errors=True)
+                temporary.remove()
             raise
         return handle
 
@@ -283,11 +289,9 @@ def settings(spark: SparkSession, values: dict[str, str]) -> Iterator[None]:
                 spark.conf.set(name, old)
 
 
-def _qualified(spark: SparkSession, path: str) -> str:
-    """The address of a folder as Spark understands it: without a scheme, it lies on Spark's default file system."""
-    jvm: Any = spark._jvm
-    hadoop = spark._jsc.hadoopConfiguration()
-    if "://" not in path and not path.startswith("file:") and hadoop.get("fs.defaultFS", "file:///").startswith("file:"):
-        path = Path(path).absolute().as_posix()
-    where = jvm.org.apache.hadoop.fs.Path(path)
-    return str(where.getFileSystem(hadoop).makeQualified(where).toString())
+def temporary_path(spark: SparkSession) -> str:
+    """A path that nobody else has, on Spark's default file system."""
+    path = tempfile.mkdtemp(prefix="swoop-checkpoint-")
+    if open_folder(spark, path).path != path:
+        os.rmdir(path)
+    return path

@@ -1,0 +1,180 @@
+"""Live streams on stores that Spark knows: addresses mean what they mean to Spark, and HDFS and S3 are real.
+
+Tests of swoop.spark.hadoop.
+"""
+
+from __future__ import annotations
+
+import json
+import os
+import threading
+import time
+from collections.abc import Iterator
+from contextlib import suppress
+from pathlib import Path
+from typing import Any
+
+import pyarrow.parquet as pq
+import pytest
+from pyspark.sql import SparkSession
+
+from swoop.errors import InvalidArgument
+from swoop.live import lease as leases
+from swoop.live.lease import Lease
+from swoop.spark import hadoop, result_files, topk_stream
+from swoop.spark.hadoop import open_folder, qualified
+from tests.spark.test_stream import posts, read_stream, rows_of, write_files
+from tests.support import killed_driver, storage
+from tests.support.processes import drive
+from tests.support.setup import lacking
+
+
+@pytest.mark.parametrize(
+    ("given", "path"),
+    [
+        ("/tmp/a b", "/tmp/a b"),
+        ("file:/tmp/a b", "/tmp/a b"),
+        ("file:///tmp/a#b?c", "/tmp/a#b?c"),
+        ("/tmp/a%20b", "/tmp/a%20b"),
+        ("/tmp/ü{1}*[x]/", "/tmp/ü{1}*[x]"),
+        ("x/../y", f"{os.getcwd()}/y"),
+    ],
+)
+def test_addresses_of_this_machine(spark: SparkSession, given: str, path: str) -> None:
+    folder = open_folder(spark, given)
+    assert (folder.path, folder.address("n")) == (path, f"{path}/n")
+    assert qualified(spark, given) == f"file:{path}"
+
+
+@pytest.mark.parametrize("given", ["dbfs:/x", "nothing://host/x", "a:b"])
+def test_addresses_that_spark_does_not_know(spark: SparkSession, tmp_path: Path, given: str) -> None:
+    """No folder of this machine is made of them."""
+    (tmp_path / "in").mkdir()
+    stream = topk_stream(read_stream(spark, tmp_path / "in"), 1, "1 h")
+    calls: list[Any] = [
+        lambda: stream.start(given),
+        lambda: stream.start(tmp_path / "c", changes=given),
+        lambda: result_files(given),
+    ]
+    for call in calls:
+        with pytest.raises(InvalidArgument, match=f"Spark cannot use the address '{given}'"):
+            call()
+    assert not [name for name in os.listdir() if name in (given, given.partition(":")[0])]
+
+
+def test_paths_mean_the_same_everywhere(spark: SparkSession, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Paths without a scheme lie on the default file system, all of them."""
+    monkeypatch.chdir(tmp_path)
+    write_files(tmp_path / "in", posts(100), 2)
+    stream = topk_stream(read_stream(spark, tmp_path / "in"), 3, "1 minute")
+    handle = stream.start("a state", changes="changes of it", available_now=True)
+    assert handle.await_termination(120)
+    assert (tmp_path / "a state/swoop/parameters.json").exists()
+    assert len(rows_of(tmp_path / "changes of it")) == handle.stats.changes > 0
+    files = result_files("changes of it")
+    assert sum(pq.read_metadata(file).num_rows for file in files) == handle.stats.changes
+    assert spark.read.parquet(*files).count() == handle.stats.changes
+    assert result_files(f"file://{tmp_path}/changes of it") == files
+
+
+@pytest.fixture(scope="module")
+def settings() -> Iterator[dict[str, str]]:
+    """Spark's settings with which it knows an HDFS, as its default file system, and an S3."""
+    if storage.jars() is None:
+        lacking(storage.MISSING)
+    with storage.hdfs() as address, storage.s3() as found:
+        yield {**found, "spark.hadoop.fs.defaultFS": address}
+
+
+@pytest.fixture(scope="module")
+def stores(spark: SparkSession, settings: dict[str, str]) -> SparkSession:
+    """Another session of the same Java, which knows both."""
+    found = spark.newSession()
+    for name, value in settings.items():
+        found.conf.set(name.removeprefix("spark.hadoop."), value)
+    return found
+
+
+S3 = f"s3a://{storage.BUCKET}"
+
+
+def test_killed_on_hdfs_and_s3(settings: dict[str, str], tmp_path: Path, request: pytest.FixtureRequest) -> None:
+    """Killed with signal 9 and resumed; in the end there is what a run on the disk of this machine leaves.
+
+    On HDFS the folders have no scheme. With ``--kills``, at each of the moments.
+    """
+    rows = posts(150, seed=7, disorder=12)
+    rows[50]["time"] = "soon"
+    write_files(tmp_path / "in", rows, 5)
+    options = json.dumps(settings)
+
+    def run(folder: str, *moment: str) -> list[Any]:
+        ended = drive("tests.support.storage_driver", options, folder, str(tmp_path / "in"), *moment)
+        assert ended.returncode == (-9 if moment else 0), ended.stderr[-3000:]
+        return [] if moment else list(json.loads(ended.stdout.splitlines()[-1]))
+
+    expected = run(f"file:{tmp_path}/undisturbed")
+    assert [len(found) > 0 for found in expected] == [True] * 4
+    moments, kills = list(killed_driver.MOMENTS), request.config.getoption("--kills")
+    for number, root in enumerate(("/a b", f"{S3}/a b")):
+        for moment in moments if kills > 1 else [moments[2 + number]]:
+            run(f"{root}/{moment}", moment, "2")
+            assert run(f"{root}/{moment}") == expected
+    assert not Path("/a b").exists()
+
+
+@pytest.mark.parametrize("root", ["/two", f"{S3}/two", f"{S3}/two without conditional puts"])
+def test_of_two_drivers_one_goes_on(stores: SparkSession, root: str, monkeypatch: pytest.MonkeyPatch) -> None:
+    """They start at once; and while the one holds the lease, renewed again and again, the other is refused."""
+    monkeypatch.setattr(leases, "BEAT", 0.3)
+    if "without" in root:
+        monkeypatch.setattr(hadoop, "CONDITIONAL", "nothing")
+    folder, held, barrier = open_folder(stores, root), list[Lease](), threading.Barrier(2)
+    assert folder.path.startswith(("hdfs://", "s3a://"))
+
+    def start() -> None:
+        barrier.wait()
+        with suppress(InvalidArgument):
+            held.append(Lease(folder))
+
+    threads = [threading.Thread(target=start) for _ in range(2)]
+    for thread in threads:
+        thread.start()
+    for thread in threads:
+        thread.join()
+    (lease,) = held
+    number, end = lease.number, time.monotonic() + 60
+    while number < lease.number + 2:
+        assert time.monotonic() < end
+        found = lease._latest()
+        assert found is not None
+        assert found.owner["lease"] == lease._lease
+        number = found.number
+    with pytest.raises(InvalidArgument, match="in use"):
+        Lease(folder)
+    lease.check()
+    lease.release()
+    Lease(folder).release()
+
+
+@pytest.mark.parametrize("root", ["/a b", f"{S3}/a b"])
+def test_files_on_stores(stores: SparkSession, root: str) -> None:
+    """What a folder promises, with small files and large ones, and with odd names."""
+    folder = open_folder(stores, f"{root}/files")
+    assert folder.names() == []
+    for data in (b"", b"x", os.urandom(hadoop.SMALL + 1), b"y"):  # replaced: whoever reads gets the last one
+        folder.write("a b#c?%20", data)
+        assert folder.read("a b#c?%20").to_pybytes() == data
+    assert folder.create("c", b"1")
+    assert not folder.create("c", b"2")
+    assert folder.read("c").to_pybytes() == b"1"
+    folder.inner("inner").write("x", b"")
+    assert folder.names() == ["a b#c?%20", "c"]
+    with pytest.raises(FileNotFoundError):
+        folder.read("d")
+    folder.delete("c")
+    folder.delete("c")
+    assert folder.names() == ["a b#c?%20"]
+    folder.remove()
+    assert folder.names() == []
+    assert folder.inner("inner").names() == []
