@@ -56,6 +56,7 @@ def test_sides_have_their_own_records() -> None:
     assert (pair.right, pair.newer_copies, pair.left, pair.older_copies) == (1, 3, 0, 2)
 
 
+@pytest.mark.no_cover  # a million times the same lines of brute force
 def test_a_wave_in_one_tick_and_in_many() -> None:
     """A thousand copies among others are one record, whose lists do not grow with them."""
     for step in (0, 1):

@@ -9,7 +9,7 @@ from __future__ import annotations
 import math
 from bisect import insort
 from collections.abc import Iterable
-from dataclasses import replace
+from fractions import Fraction
 from typing import Any, NamedTuple
 
 from swoop.oracle import Record, _distinct, rank
@@ -26,6 +26,16 @@ class _Copies(NamedTuple):
     tokens: frozenset[Any]
     arrivals: list[int]
     ticks: list[int]
+
+
+class _Compared(NamedTuple):
+    """Two records that may be a pair, for as long as both are valid."""
+
+    newer: _Copies
+    older: _Copies
+    overlap: int
+    value: float
+    key: float
 
 
 class _Valid(NamedTuple):
@@ -54,10 +64,11 @@ class Judge:
         self._clock = Clock(self._window)
         self._sets: list[tuple[int, float, Record, frozenset[Any]]] = []  # those that are valid: arrival, end, ...
         self._records: list[_Copies] = []  # the same where copies count once
+        self._compared: list[_Compared] = []
         self._arrivals = 0
         self._pairs: list[_Valid] = []
         self._current: list[_Valid] = []
-        self._values: dict[tuple[int, int, int], tuple[float, Any]] = {}
+        self._values: dict[tuple[int, int, int], tuple[float, float]] = {}
 
     def add(self, record: Record) -> None:
         """Let a record arrive."""
@@ -103,16 +114,27 @@ class Judge:
         older: Record,
         others: frozenset[Any],
     ) -> None:
+        if (found := self._rank(newer, tokens, older, others)) is not None:
+            overlap, value, key = found
+            insort(self._pairs, _Valid((key, -end, i, j), end, self._pair(value, overlap, tick, end, i, newer, j, older)))
+
+    def _rank(
+        self, newer: Record, tokens: frozenset[Any], older: Record, others: frozenset[Any]
+    ) -> tuple[int, float, float] | None:
+        """Overlap, similarity, and a number that is the smaller the more similar they are; None if they make no pair."""
         overlap = len(tokens & others)
         if overlap == 0 or (self._two_streams and newer.stream == older.stream):
-            return
+            return None
         shape = (len(tokens), len(others), overlap)
         if shape not in self._values:
-            self._values[shape] = (self._measure(*shape), -rank(self._measure, *shape))
+            self._values[shape] = (self._measure(*shape), -_quick(rank(self._measure, *shape)))
         value, key = self._values[shape]
-        if self._least is not None and value < self._least:
-            return
-        pair = Pair(
+        return None if self._least is not None and value < self._least else (overlap, value, key)
+
+    def _pair(
+        self, value: float, overlap: int, tick: int, end: float, i: int, newer: Record, j: int, older: Record, *seen: Any
+    ) -> Pair:
+        return Pair(
             value,
             i if newer.id is None else newer.id,
             j if older.id is None else older.id,
@@ -121,8 +143,8 @@ class Judge:
             None if math.isinf(end) else self._clock.result_time(int(end)),
             newer.stream if self._two_streams else None,
             (i, j),
+            *seen,
         )
-        insort(self._pairs, _Valid((key, -end, i, j), end, pair))
 
     def _renew(self, number: int, tick: int, record: Record, tokens: frozenset[Any]) -> None:
         for other in self._records:
@@ -131,52 +153,46 @@ class Judge:
                 other.ticks.append(tick)
                 break
         else:
-            self._records.append(_Copies(record, tokens, [number], [tick]))
+            newer = _Copies(record, tokens, [number], [tick])
+            for older in self._records:
+                if (found := self._rank(record, tokens, older.record, older.tokens)) is not None:
+                    self._compared.append(_Compared(newer, older, *found))
+            self._records.append(newer)
         self._pair_records(tick)
 
     def _pair_records(self, now: int) -> None:
         """All pairs of records anew, as they are at a tick: ends and copies change all the time."""
+        duration = self._window.duration or math.inf
+        seen = {one.arrivals[0]: self._seen(one, now) for one in self._records}
         self._pairs = []
-        duration = self._window.duration or math.inf
-        for place, newer in enumerate(self._records):
-            for older in self._records[:place]:
-                end = min(newer.ticks[-1], older.ticks[-1]) + duration
-                before = len(self._pairs)
-                self._compare(
-                    newer.arrivals[0],
-                    newer.ticks[0],
-                    newer.record,
-                    newer.tokens,
-                    older.arrivals[0],
-                    end,
-                    older.record,
-                    older.tokens,
-                )
-                if len(self._pairs) > before:
-                    place_of = next(
-                        i for i, v in enumerate(self._pairs) if v.pair.arrivals == (newer.arrivals[0], older.arrivals[0])
-                    )
-                    valid = self._pairs[place_of]
-                    seen = {**self._seen("newer", newer, now), **self._seen("older", older, now)}
-                    self._pairs[place_of] = valid._replace(pair=replace(valid.pair, **seen))
+        for newer, older, overlap, value, key in self._compared:
+            i, j = newer.arrivals[0], older.arrivals[0]
+            end = min(newer.ticks[-1], older.ticks[-1]) + duration
+            pair = self._pair(value, overlap, newer.ticks[0], end, i, newer.record, j, older.record, *seen[i], *seen[j])
+            self._pairs.append(_Valid((key, -end, i, j), end, pair))
+        self._pairs.sort()
 
-    def _seen(self, name: str, one: _Copies, now: int) -> dict[str, Any]:
+    def _seen(self, one: _Copies, now: int) -> tuple[Any, ...]:
+        """How many copies are valid at a tick, and when the first and the last one came."""
         duration = self._window.duration or math.inf
-        return {
-            f"{name}_copies": sum(tick + duration > now for tick in one.ticks),
-            f"{name}_first_seen": self._clock.result_time(one.ticks[0]),
-            f"{name}_last_seen": self._clock.result_time(one.ticks[-1]),
-        }
+        times = (self._clock.result_time(tick) for tick in (one.ticks[0], one.ticks[-1]))
+        return sum(tick + duration > now for tick in one.ticks), *times
+
+    def _drop_records(self, now: float) -> None:
+        """Forget the records that are no longer valid."""
+        duration = self._window.duration or math.inf
+        self._records = [one for one in self._records if one.ticks[-1] + duration > now]
+        known = {one.arrivals[0] for one in self._records}
+        self._compared = [one for one in self._compared if one.newer.arrivals[0] in known and one.older.arrivals[0] in known]
 
     def _expire_records(self, now: int) -> None:
-        duration = self._window.duration or math.inf
         for end in sorted({valid.end for valid in self._pairs if valid.end <= now}):
             self._pair_records(int(end) - 1)
             self._current = self._pairs[: self._k]
-            self._records = [one for one in self._records if one.ticks[-1] + duration > end]
+            self._drop_records(end)
             self._pair_records(int(end))
             self._step(int(end), "expired")
-        self._records = [one for one in self._records if one.ticks[-1] + duration > now]
+        self._drop_records(now)
         self._pair_records(now)
         self._current = self._pairs[: self._k]
 
@@ -205,6 +221,14 @@ class Judge:
             if one.pair.arrivals not in was:
                 self.changes.append(Change(time, "enter", one.pair))
                 self.ranks.append(place)
+
+
+def _quick(rank: Fraction | float) -> float:
+    """A number that orders like a rank, and is compared sooner than a fraction.
+
+    Two fractions that differ do so by at least one divided by both denominators, which are below 2**128.
+    """
+    return (rank.numerator << 256) // rank.denominator if isinstance(rank, Fraction) else rank
 
 
 def judge(records: Iterable[Record], *arguments: Any, now: Time | None = None, **options: Any) -> Judge:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from bisect import bisect_left, insort
 from fractions import Fraction
 from itertools import pairwise
 from typing import TYPE_CHECKING, Any
@@ -45,6 +46,7 @@ def _check_window(engine: Engine) -> dict[int, list[int]]:
     assert 0 <= oldest <= end <= oldest + ring.size
     sets: dict[int, list[int]] = {}
     times: dict[int, int] = {}
+    first: dict[int, int] = {}
     for number in range(oldest, end):
         place = number & (ring.size - 1)
         sets[number] = engine.token_ids_of(number).tolist()
@@ -52,9 +54,9 @@ def _check_window(engine: Engine) -> dict[int, list[int]]:
         assert len(set(sets[number])) == len(sets[number]), "a token is repeated in a set"
         if engine.settings.duration:
             assert times[number] > engine.now - engine.settings.duration, "an expired set is in the window"
-            same = [other for other, time in times.items() if time == times[number]]
-            assert ring["group"][place] == same[0]
-            assert ring["group_last"][same[0] & (ring.size - 1)] >= number
+            group = first.setdefault(times[number], number)
+            assert ring["group"][place] == group
+            assert ring["group_last"][group & (ring.size - 1)] >= number
         else:
             assert ring["group"][place] == 0
         assert times[number] >= times.get(number - 1, times[number]), "times fall"
@@ -73,13 +75,17 @@ def _check_index(engine: Engine, sets: dict[int, list[int]]) -> None:
         for token in tokens:
             expected.setdefault(token * streams + side, []).append(number)
     used: list[tuple[int, int]] = []
-    for at in range(state.vocabulary.id_count * streams):
-        newest, size, rest, capacity = (int(value) for value in memory["index.slots"][at])
+    slots = memory["index.slots"][: state.vocabulary.id_count * streams].tolist()
+    assert len(slots) == state.vocabulary.id_count * streams, "a token has no list"
+    for at, (newest, size, rest, capacity) in enumerate(slots):
+        if not capacity and not size:
+            assert at not in expected, "a list differs from the window"
+            continue
         if capacity:
             used.append((rest, capacity))
             entries = [*memory["index.pool"][rest : rest + size - 1].tolist(), newest]
         else:
-            entries = [rest, newest][2 - size :] if size else []
+            entries = [rest, newest][2 - size :]
         assert entries == sorted(entries), "a list is not in order"
         entries = [number for number in entries if number >= oldest]
         assert len(set(entries)) == len(entries), "a set is twice in a list"
@@ -216,10 +222,13 @@ def _all_pairs(engine: Engine, sets: dict[int, list[int]]) -> list[Any]:
     settings, memory = engine.settings, engine.memory
     mask = memory["window.ring"].size - 1
     found = []
-    members = {number: set(tokens) for number, tokens in sets.items()}
-    for newer in sets:
-        for older in range(min(sets), newer):
-            if settings.streams == 2 and memory["window.side"][newer & mask] == memory["window.side"][older & mask]:
+    members = {number: set(tokens) for number, tokens in sets.items() if tokens}
+    sides, groups = memory["window.side"].tolist(), memory["window.ring"]["group"].tolist()
+    identities = {number: _identity(engine, number) for number in members}
+    numbers = list(members)
+    for place, newer in enumerate(numbers):
+        for older in numbers[:place]:
+            if settings.streams == 2 and sides[newer & mask] == sides[older & mask]:
                 continue
             overlap = len(members[newer] & members[older])
             if overlap == 0:
@@ -227,8 +236,8 @@ def _all_pairs(engine: Engine, sets: dict[int, list[int]]) -> list[Any]:
             key = key_of(engine, len(members[newer]), len(members[older]), overlap)
             if key > settings.threshold:
                 exact = Fraction(overlap**2, len(members[newer]) * len(members[older])) if settings.kind == COSINE else key
-                group = int(memory["window.ring"]["group"][older & mask])
-                first, last = sorted((_identity(engine, newer), _identity(engine, older)))
+                group = groups[older & mask]
+                first, last = sorted((identities[newer], identities[older]))
                 found.append(((-exact, -group, last, first), (key, last, first, group, overlap, older)))
     return [pair for _, pair in sorted(found)]
 
@@ -263,4 +272,10 @@ def key_of(engine: Engine, l: int, m: int, o: int) -> float:
 
 def _relevant(pairs: list[Any], k: int) -> list[Any]:
     """The pairs that fewer than k others dominate. ``pairs`` are in the order of S."""
-    return [pair for place, pair in enumerate(pairs) if sum(other[3] >= pair[3] for other in pairs[:place]) < k]
+    found: list[Any] = []
+    groups: list[int] = []  # of those before, in order
+    for pair in pairs:
+        if len(groups) - bisect_left(groups, pair[3]) < k:
+            found.append(pair)
+        insort(groups, pair[3])
+    return found

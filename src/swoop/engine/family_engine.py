@@ -236,8 +236,8 @@ def _check_runs(engine: FamilyEngine, sets: dict[int, list[int]]) -> None:
     from swoop.engine.families import _LONG
 
     memory, mask, oldest = engine.memory, engine.memory["window.ring"].size - 1, engine.state.oldest
-    for at in range(min(engine.state.vocabulary.id_count, memory["kinship.runs"].size)):
-        newest, size, rest, capacity = (int(value) for value in memory["index.slots"][at])
+    known = min(engine.state.vocabulary.id_count, memory["kinship.runs"].size)
+    for at, (newest, size, rest, capacity) in enumerate(memory["index.slots"][:known].tolist()):
         if not capacity or size < _LONG or newest < oldest:
             continue
         entries = [*memory["index.pool"][rest : rest + size - 1].tolist(), newest]
@@ -246,12 +246,12 @@ def _check_runs(engine: FamilyEngine, sets: dict[int, list[int]]) -> None:
 
 
 def _check_links(engine: FamilyEngine, sets: dict[int, list[int]]) -> None:
-    """Valid sets that are linked are of one family."""
+    """Valid sets of different families are not linked."""
     memory, mask = engine.memory, engine.memory["window.ring"].size - 1
-    members = {number: set(tokens) for number, tokens in sets.items() if tokens}
-    for newer, tokens in members.items():
-        for older, others in members.items():
-            overlap = len(tokens & others)
-            if older < newer and overlap and key_of(engine, len(tokens), len(others), overlap) > engine.settings.threshold:
-                families = {int(memory["kinship.family"][number & mask]) for number in (newer, older)}
-                assert len(families) == 1, "linked sets are of different families"
+    family = memory["kinship.family"].tolist()
+    members = [(family[number & mask], set(tokens)) for number, tokens in sets.items() if tokens]
+    for place, (one, tokens) in enumerate(members):
+        for other, others in members[:place]:
+            if one != other and (overlap := len(tokens & others)):
+                key = key_of(engine, len(tokens), len(others), overlap)
+                assert key <= engine.settings.threshold, "linked sets are of different families"
