@@ -166,7 +166,7 @@ def results(spec: StreamSpec, counted: Counters, result: StepResult) -> pa.Table
         tables.append(_numbered(_told(LATE, rejected_rows(late, LATE_REASON), late["time"]), counted.late))
     if rejected is not None:
         tables.append(_numbered(_told(REJECTED, rejected), counted.rejected))
-    names = result_columns(spec)
+    names = result_columns(spec.join)
     if not tables:
         return pa.table({name: pa.nulls(0) for name in names})
     found = pa.concat_tables([table.cast(_in_ticks(table.schema)) for table in tables], promote_options="permissive")
@@ -174,13 +174,13 @@ def results(spec: StreamSpec, counted: Counters, result: StepResult) -> pa.Table
     return pa.table({name: missing[name] if name in missing else found[name] for name in names})
 
 
-def result_columns(spec: StreamSpec) -> list[str]:
+def result_columns(join: JoinSpec | FamilySpec) -> list[str]:
     """The names of the columns of results, in order."""
-    if isinstance(spec.join, JoinSpec):
+    if isinstance(join, JoinSpec):
         found = ["rank", "similarity", "newer", "older", "overlap", "start", "end"]
-        found += (SEEN.names or ()) if spec.join.copies == "once" else ()
+        found += (SEEN.names or ()) if join.copies == "once" else ()
     else:
-        found = ["family", "into"]
+        found = ["family", "into", "size", "total", "first_seen", "representative"]
     return ["sequence", "time", "kind", *found, "reason", "row"]
 
 

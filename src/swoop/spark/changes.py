@@ -2,24 +2,25 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from typing import Any
 
 from pyspark.sql import DataFrame
 from pyspark.sql import functions as F  # noqa: N812
 from pyspark.sql import types as T  # noqa: N812
 
-from swoop.errors import InvalidArgument, InvalidData
+from swoop.errors import InvalidData
 from swoop.live.embedded import result_columns
 from swoop.live.stream_spec import StreamSpec
 from swoop.similarity import Similarity
 from swoop.spark.embedding import embedded
-from swoop.spark.rows import Names, find_spark_window, from_ticks, plain_type
+from swoop.spark.rows import Names, find_by, find_spark_window, from_ticks, key_name, plain_type
 from swoop.spark.starting import check_sets, make_spec, prepared
 from swoop.spec import Copies, FamilySpec, JoinSpec
 from swoop.text.functions import TokenFunction
 
-TIMES = ("time", "start", "end", "newer_first_seen", "newer_last_seen", "older_first_seen", "older_last_seen")
-IDS = ("newer", "older", "family", "into")
+TIMES = ("time", "start", "end", "first_seen", "newer_first_seen", "newer_last_seen", "older_first_seen", "older_last_seen")
+IDS = ("newer", "older", "family", "into", "representative")
 TEXTS = ("kind", "reason", "row")
 
 
@@ -34,7 +35,7 @@ def topk_changes(
     tokens: str | TokenFunction = "tokens",
     stream: str | None = None,
     reason: str | None = None,
-    by: str | None = None,
+    by: str | Sequence[str] | None = None,
     min_similarity: float | None = None,
     max_pairs: int | None = None,
     copies: Copies = "each",
@@ -51,15 +52,16 @@ def topk_changes(
     sets, k, window, similarity, id, time, tokens, stream, reason, min_similarity, max_pairs, copies, lateness, max_ahead
         As for :func:`swoop.spark.topk_stream`.
     by
-        A column (integers, strings, binaries, booleans or dates): one independent result for each of its values, also for null.
-        Each has an engine of its own and a time of its own, which only its rows advance.
+        One column or several (integers, strings, binaries, booleans or dates) that make a key: one independent result per key,
+        as for :func:`swoop.spark.topk_history`. A null is a key like others. Each key has an engine of its own and a time of
+        its own, which only its rows advance.
 
     Returns
     -------
     DataFrame
         One row per change:
 
-        - ``by``, under its own name, if it was given;
+        - the columns of the key, if there is one;
         - ``sequence``: 0, 1, 2, ... in the order of the changes; rows of a DataFrame have no order of their own;
         - ``time``, and ``kind``: ``"enter"``, ``"outranked"`` or ``"expired"``;
         - ``rank``: the place of the pair in the top-k, from 1 on: after the step for a pair that enters, before the step for
@@ -78,8 +80,6 @@ def topk_changes(
         changes = topk_changes(posts, k=10, window="1 hour", tokens=words("text"))
         changes.writeStream.format("parquet").option("checkpointLocation", "state").start("changes")
     """
-    names = Names(id, time, tokens, stream, reason=reason, by=() if by is None else (by,))
-    check_sets(sets, names, "topk_history")
     join = JoinSpec(
         k,
         find_spark_window(window),
@@ -90,6 +90,8 @@ def topk_changes(
         max_pairs=max_pairs,
         copies=copies,
     )
+    names = Names(id, time, tokens, stream, reason=reason, by=find_by(by, result_columns(join)))
+    check_sets(sets, names, "topk_history")
     return _changes(sets, names, make_spec(sets, names, join, lateness, max_ahead, 1, None))
 
 
@@ -103,7 +105,7 @@ def families_changes(
     time: str = "time",
     tokens: str | TokenFunction = "tokens",
     reason: str | None = None,
-    by: str | None = None,
+    by: str | Sequence[str] | None = None,
     lateness: Any = "10 seconds",
     max_ahead: Any = None,
 ) -> DataFrame:
@@ -119,8 +121,9 @@ def families_changes(
     Returns
     -------
     DataFrame
-        ``by`` under its own name, ``sequence``, ``time``, ``kind`` (``"born"``, ``"grew"``, ``"merged"``, ``"ended"``),
-        ``family`` and ``into``; and ``reason`` and ``row`` for rows that are late or unusable, all as for :func:`topk_changes`.
+        The columns of the key, ``sequence``, ``time``, ``kind`` (``"born"``, ``"grew"``, ``"merged"``, ``"ended"``), and as in
+        :class:`swoop.FamilyChange` ``family``, ``into``, ``size``, ``total``, ``first_seen`` and ``representative``;
+        and ``reason`` and ``row`` for rows that are late or unusable, all as for :func:`topk_changes`.
 
     Examples
     --------
@@ -129,22 +132,22 @@ def families_changes(
         posts = spark.readStream.schema("id long, time timestamp, text string").json("posts")
         families_changes(posts, min_similarity=0.5, window="1 hour", tokens=words("text")).where("kind = 'born'")
     """
-    names = Names(id, time, tokens, None, reason=reason, by=() if by is None else (by,))
-    check_sets(sets, names, "swoop.spark.families_history")
     asked = FamilySpec(min_similarity, find_spark_window(window), similarity)
+    names = Names(id, time, tokens, None, reason=reason, by=find_by(by, result_columns(asked)))
+    check_sets(sets, names, "swoop.spark.families_history")
     return _changes(sets, names, make_spec(sets, names, asked, lateness, max_ahead, 1, None))
 
 
 def _changes(sets: DataFrame, names: Names, spec: StreamSpec) -> DataFrame:
     """The rows of the engines, with times and ids as the caller knows them."""
-    columns, id_type = result_columns(spec), sets.schema[names.id].dataType
-    key = _key_field(sets, names, columns)
-    schema = T.StructType([key, *(T.StructField(name, _type(name, id_type)) for name in columns)])
-    rows = embedded(prepared(sets, names, spec), spec, schema)
+    columns, id_type = result_columns(spec.join), sets.schema[names.id].dataType
+    keys = [_key_field(place, sets.schema[name]) for place, name in enumerate(names.by)]
+    fields = [T.StructField(name, _type(name, id_type)) for name in columns]
+    rows = embedded(prepared(sets, names, spec), spec, keys, fields)
     found = {name: F.col(f"`{name}`") for name in columns}
     found |= {name: from_ticks(found[name], spec.time_kind) for name in TIMES if name in found}
     found |= {name: found[name].cast(id_type) for name in IDS if name in found}
-    given = [F.col("key").cast(sets.schema[name].dataType).alias(name) for name in names.by]
+    given = [F.col(key.name).cast(sets.schema[name].dataType).alias(name) for key, name in zip(keys, names.by, strict=True)]
     return rows.select(*given, *(column.alias(name) for name, column in found.items()))
 
 
@@ -156,16 +159,12 @@ def _type(name: str, id_type: T.DataType) -> T.DataType:
     return T.StringType() if name in TEXTS else T.DoubleType() if name == "similarity" else T.LongType()
 
 
-def _key_field(sets: DataFrame, names: Names, columns: list[str]) -> T.StructField:
-    """What groups rows: the same for all, or what they are told apart by."""
-    if not names.by:
-        return T.StructField("key", T.LongType())
-    (by,) = names.by
-    found = sets.schema[by].dataType
+def _key_field(place: int, given: T.StructField) -> T.StructField:
+    """A column of the key on its way; strings are bytes there."""
+    found = given.dataType
     if not isinstance(found, T.StringType | T.BinaryType | T.IntegralType | T.BooleanType | T.DateType):
         raise InvalidData(
-            f"column {by!r} has type {found.simpleString()}; by needs integers, strings, binaries, booleans or dates: cast it"
+            f"column {given.name!r} has type {found.simpleString()}; by needs integers, strings, binaries, booleans or dates: "
+            "cast it"
         )
-    if by.lower() in columns:
-        raise InvalidArgument(f"by={by!r} is also the name of a column of the result ({', '.join(columns)}); rename it")
-    return T.StructField("key", T.BinaryType() if isinstance(found, T.StringType) else found)
+    return T.StructField(key_name(place), T.BinaryType() if isinstance(found, T.StringType) else found)

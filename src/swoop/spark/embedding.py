@@ -25,35 +25,52 @@ from swoop.live.embedded import EmbeddedStream, read_state
 from swoop.live.pieces import concatenated
 from swoop.live.stream_spec import StreamSpec
 from swoop.spark.cells import CHUNKS, IDLE, STATE, SparkStore, in_parts
+from swoop.spark.rows import key_name
 
 FRAME = 100_000  # rows of results that are given at once
 MEMORY = 1 << 30  # bytes of engines that a worker keeps
 
 
-def embedded(rows: DataFrame, spec: StreamSpec, schema: T.StructType) -> DataFrame:
-    """The results of the rows of a stream that was prepared, one engine per ``key``; without one, there is one engine."""
-    key = schema["key"]
-    if "key" not in rows.columns:
-        rows = rows.withColumn("key", F.lit(0).cast("long"))
-    packed = T.StructType([key, T.StructField("rows", T.BinaryType())])
+def embedded(rows: DataFrame, spec: StreamSpec, keys: list[T.StructField], fields: list[T.StructField]) -> DataFrame:
+    """The results of the rows of a stream that was prepared, one engine per key; without one, there is one engine."""
+    if not keys:
+        keys = [T.StructField(key_name(0), T.LongType())]
+        rows = rows.withColumn(key_name(0), F.lit(0).cast("long"))
+    names = [key.name for key in keys]
+    packed = T.StructType([*keys, T.StructField("rows", T.BinaryType())])
     return (
-        rows.mapInArrow(pack, packed)
-        .groupBy("key")
-        .transformWithStateInPandas(Embedded(spec, [field.name for field in schema]), schema, "Append", "None")
+        rows.mapInArrow(packing(names), packed)
+        .groupBy(*names)
+        .transformWithStateInPandas(Embedded(spec, names), T.StructType([*keys, *fields]), "Append", "None")
     )
 
 
-def pack(batches: Iterable[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
+def packing(keys: list[str]) -> Any:
     """What a task does with its rows: those of each key become one binary."""
-    for rows in in_parts(batches):
-        keys = rows["key"].combine_chunks().dictionary_encode(null_encoding="encode")
-        places = keys.indices.to_numpy()
-        order = None if len(keys.dictionary) == 1 else np.argsort(places, kind="stable")
-        in_order = rows.drop_columns("key") if order is None else rows.drop_columns("key").take(order)
-        stops = np.cumsum(np.bincount(places, minlength=len(keys.dictionary)))
-        parts = [in_order.slice(start, stop - start) for start, stop in zip([0, *stops], stops, strict=False)]
-        data = pa.array([to_bytes(part).to_pybytes() for part in parts], pa.binary())
-        yield pa.RecordBatch.from_arrays([keys.dictionary, data], ["key", "rows"])
+
+    def pack(batches: Iterable[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
+        for rows in in_parts(batches):
+            firsts, parts = _by_key(rows, keys)
+            data = pa.array([to_bytes(part).to_pybytes() for part in parts], pa.binary())
+            columns = [rows[name].combine_chunks().take(firsts) for name in keys]
+            yield pa.RecordBatch.from_arrays([*columns, data], [*keys, "rows"])
+
+    return pack
+
+
+def _by_key(rows: pa.Table, keys: list[str]) -> tuple[np.ndarray, list[pa.Table]]:
+    """The rows of each key, and where the first of them was. Nulls are equal here."""
+    number = np.zeros(rows.num_rows, np.int64)
+    for name in keys:
+        found = rows[name].combine_chunks().dictionary_encode(null_encoding="encode")
+        if len(found.dictionary) > 1:
+            number = np.unique(number * len(found.dictionary) + found.indices.to_numpy(), return_inverse=True)[1]
+    order = np.argsort(number, kind="stable")
+    starts = np.flatnonzero(np.diff(number[order], prepend=-1))
+    rest = rows.drop_columns(keys)
+    in_order = rest if len(starts) == 1 else rest.take(order)
+    stops = [*starts[1:], rows.num_rows]
+    return order[starts], [in_order.slice(start, stop - start) for start, stop in zip(starts, stops, strict=True)]
 
 
 class _Streams:
@@ -99,8 +116,8 @@ _streams = _Streams()
 class Embedded(StatefulProcessor):
     """One stream per key, as Spark's stateful operator sees them."""
 
-    def __init__(self, spec: StreamSpec, columns: list[str]) -> None:
-        self._spec, self._columns = spec, columns
+    def __init__(self, spec: StreamSpec, keys: list[str]) -> None:
+        self._spec, self._keys = spec, keys
 
     def init(self, handle: StatefulProcessorHandle) -> None:
         self._chunks = handle.getMapState(CHUNKS, "name string", "data binary")
@@ -114,8 +131,9 @@ class Embedded(StatefulProcessor):
         _streams.keep(stream)
         for first in range(0, found.num_rows, FRAME):
             frame = found.slice(first, FRAME).to_pandas(integer_object_nulls=True)
-            frame.insert(0, "key", [key[0]] * len(frame))
-            yield frame[self._columns]
+            for place, name in enumerate(self._keys):
+                frame.insert(place, name, [key[place]] * len(frame))
+            yield frame
 
     def close(self) -> None:
         pass

@@ -102,6 +102,11 @@ def _plain_name(place: int) -> str:
     return f"c{place}"
 
 
+def key_name(place: int) -> str:
+    """What a column of a key is called on its way."""
+    return f"key{place}"
+
+
 def find_by(by: str | Sequence[str] | None, taken: Iterable[str]) -> tuple[str, ...]:
     """The columns that make a key, under names that no column of the result has."""
     if by is None:

@@ -24,7 +24,7 @@ from swoop.errors import InvalidArgument, UnusableRows
 from swoop.join.slices import Extent, steps_of
 from swoop.spark.cuts import Cuts, Cutting, Every, NoCuts, find_slices
 from swoop.spark.groups import Key, for_each_group, with_key
-from swoop.spark.rows import Names, id_of, in_range, key_of, stream_of, ticks, time_kind, tokens_of, why_unusable
+from swoop.spark.rows import Names, id_of, in_range, key_name, key_of, stream_of, ticks, time_kind, tokens_of, why_unusable
 from swoop.spark.slices import PAIR
 from swoop.spark.versions import repartition_by_id
 from swoop.text.functions import TokenFunction
@@ -63,7 +63,7 @@ class SlicedSets:
     @property
     def keys(self) -> list[str]:
         """What the key columns are called here."""
-        return [_key_name(place) for place in range(len(self.by))]
+        return [key_name(place) for place in range(len(self.by))]
 
     @property
     def id_type(self) -> T.DataType:
@@ -139,14 +139,10 @@ def pair_schema(id_type: T.DataType) -> T.StructType:
     return T.StructType([*(T.StructField(name, T.LongType()) for name in PAIR), *named])
 
 
-def _key_name(place: int) -> str:
-    return f"key{place}"
-
-
 def _prepared(sets: DataFrame, names: Names, kind: TimeKind) -> DataFrame:
     """Rows as sets, with what is wrong with them."""
     return sets.select(
-        *(key_of(sets, name).alias(_key_name(place)) for place, name in enumerate(names.by)),
+        *(key_of(sets, name).alias(key_name(place)) for place, name in enumerate(names.by)),
         id_of(sets, names).alias("id"),
         ticks(names.time, kind).alias("time"),
         tokens_of(sets, names).alias("tokens"),

@@ -26,7 +26,7 @@ from swoop.spark.cells import Layout, cell_results, finish_cells
 from swoop.spark.fetching import PIECE_ROWS, fetch
 from swoop.spark.hadoop import open_folder, qualified
 from swoop.spark.handle import LiveHandle
-from swoop.spark.rows import Names, id_of, key_of, row_in_json, stream_of, ticks, time_kind, tokens_of, why_unusable
+from swoop.spark.rows import Names, id_of, key_name, key_of, row_in_json, stream_of, ticks, time_kind, tokens_of, why_unusable
 from swoop.spark.sessions import STATE_SETTINGS
 from swoop.spark.sizing import Machines, choose_cells
 from swoop.spark.topics import KafkaOutput
@@ -110,7 +110,7 @@ def prepared(sets: DataFrame, names: Names, spec: StreamSpec) -> DataFrame:
         **({"text": F.col(names.text).cast("string")} if names.text else {}),
     }
     return sets.select(
-        *(_key_bytes(sets, name).alias("key") for name in names.by),
+        *(_key_bytes(sets, name).alias(key_name(place)) for place, name in enumerate(names.by)),
         *(F.when(why.isNull(), column).alias(name) for name, column in found.items()),
         why.alias("reason"),
         F.when(why.isNotNull(), row_in_json(sets, columns)).alias("row"),
