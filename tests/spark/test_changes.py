@@ -236,4 +236,4 @@ def test_what_is_refused_at_the_call(spark: SparkSession, tmp_path: Path) -> Non
     with pytest.raises(InvalidData, match=r"column 'tokens' has type array<string>; by needs integers"):
         topk_changes(sets, 3, "1 minute", by="tokens")
     with pytest.raises(InvalidArgument, match="by='time' is also the name of a column of the result"):
-        families_changes(sets.withColumn("time", sets.tick), 0.5, 60, by="time")
+        families_changes(sets.withColumn("time", sets.tick), 0.5, 60, by="time", lateness=0)
