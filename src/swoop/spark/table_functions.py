@@ -146,7 +146,7 @@ class TopK:
         if self._waiting is not None:
             sets = pa.concat_tables([self._waiting, sets])
         times = sets["time"].to_numpy()
-        if len(times) and (min(times) < self._time or (times[1:] < times[:-1]).any()):
+        if len(times) and (times[0] < self._time or (times[1:] < times[:-1]).any()):
             raise InvalidData(
                 f"the rows of a partition are not in the order of time; write ORDER BY {self._analysis.names.time}, or use "
                 "by => ... in place of PARTITION BY"
