@@ -78,6 +78,12 @@ def test_held_and_released(folder: Folder) -> None:
     again.release()
 
 
+def test_forgotten(folder: Folder) -> None:
+    """Of a stream that was not started after all, nothing is left."""
+    Lease(folder).release(forget=True)
+    assert folder.names() == []
+
+
 def test_there_is_a_claim_at_any_moment(folder: Folder) -> None:
     """While it is renewed many times, whoever looks sees who holds it."""
     lease, looks = Lease(folder), 0

@@ -138,7 +138,7 @@ class Checkpoint:
         self._states = self._folder.inner("states")
         self._chunks = self._folder.inner("chunks")
         self._lease: Lease | None = None
-        self._new = False
+        self._new = self._abandoned = False
         self.run = self._agree(parameters)
         self._check_query()
 
@@ -163,12 +163,13 @@ class Checkpoint:
 
     def release(self) -> None:
         if self._lease is not None:
-            self._lease.release()
+            self._lease.release(self._abandoned)
 
     def abandon(self) -> None:
         """The stream was not started after all: a checkpoint that was made for it is none."""
         if self._new and self._lease is not None and not self.known() and not self._query():
             self._folder.delete(PARAMETERS)
+            self._abandoned = True
 
     @property
     def path(self) -> str:

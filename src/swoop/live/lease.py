@@ -81,12 +81,15 @@ class Lease:
             )
         self._checked = now
 
-    def release(self) -> None:
+    def release(self, forget: bool = False) -> None:
+        """Give the lease back. The last claim says so, or is deleted if nothing was written under this lease."""
         self._over.set()
         self._keeper.join()  # a heartbeat that is being written would come after the end
         _mine.discard(self._lease)
         found = self._latest()
-        if found is not None and self._holds(found) and self._claim(found.number + 1, {**self._owner, "released": True}):
+        if forget and found is not None and self._holds(found):
+            self._folder.delete(_name(found.number))
+        elif found is not None and self._holds(found) and self._claim(found.number + 1, {**self._owner, "released": True}):
             self._last = found.number + 1
             self._clean()
 
