@@ -5,7 +5,7 @@ from __future__ import annotations
 import ast
 import random
 
-from tests.support.mutants import HARMLESS, MODULES, PACKAGE, mutants_of
+from tests.support.mutants import HARMLESS, HARMLESS_HERE, MODULES, PACKAGE, mutants_of
 
 
 def test_each_is_another_program() -> None:
@@ -14,11 +14,14 @@ def test_each_is_another_program() -> None:
         source = (PACKAGE / "engine" / f"{module}.py").read_bytes()
         whole = ast.dump(ast.parse(source))
         everything = mutants_of(module)
-        assert len(everything) > 20, f"there is something to change in {module}"
-        for mutant in rng.sample(everything, 20):
+        assert len(everything) > (2 if module == "forest" else 20), f"there is something to change in {module}"
+        for mutant in rng.sample(everything, min(20, len(everything))):
             assert ast.dump(ast.parse(mutant.apply(source))) != whole, str(mutant)
 
 
 def test_what_is_harmless_is_still_there() -> None:
-    known = {(mutant.function, mutant.before, mutant.after) for module in MODULES for mutant in mutants_of(module)}
+    everything = [mutant for module in MODULES for mutant in mutants_of(module)]
+    known = {(mutant.function, mutant.before, mutant.after) for mutant in everything}
     assert set(HARMLESS) <= known, "the kernel has changed since: look at it again"
+    here = {(mutant.function, mutant.text, mutant.before, mutant.after) for mutant in everything}
+    assert set(HARMLESS_HERE) <= here, "the kernel has changed since: look at it again"
