@@ -130,10 +130,11 @@ def _check_records(engine: Engine, sets: dict[int, list[int]]) -> None:
 def _check_vocabulary(engine: Engine, sets: dict[int, list[int]]) -> None:
     state, memory = engine.state, engine.memory
     tokens, free = state.vocabulary.id_count, memory["vocabulary.free_ids"][: state.vocabulary.free_id_count].tolist()
-    entries = [(entry & ID) - 1 for entry in memory["vocabulary.table"].tolist() if entry]
+    table, old_table = memory["vocabulary.table"], memory["vocabulary.old_table"]
+    entries = ((table[table != 0] & ID) - 1).tolist()
     assert len(entries) == state.vocabulary.entries, "tokens in the table are not counted"
-    migration_cursor = [(entry & ID) - 1 for entry in memory["vocabulary.old_table"].tolist() if entry]
-    entries += [number for number in migration_cursor if number < state.vocabulary.migration_cursor]
+    migrating = ((old_table[old_table != 0] & ID) - 1).tolist()
+    entries += [number for number in migrating if number < state.vocabulary.migration_cursor]
     free += sorted(set(range(state.vocabulary.migration_cursor)) - set(entries))
     assert sorted(entries + free) == list(range(tokens)), "a token id is lost or given out twice"
     held = {token for tokens in sets.values() for token in tokens}
