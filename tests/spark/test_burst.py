@@ -130,7 +130,7 @@ def test_a_long_slice_needs_no_more_than_a_short_one() -> None:
 
 def run_a_slice(rows: int) -> None:
     """Figures of the process, without those of the process that started it, which resource.getrusage has in."""
-    given = replay_slice(long_slice(rows), JoinSpec(50, 1000, track_changes=True), "tokens", 0, rows, True, pa.int64())
+    given = replay_slice(long_slice(rows), JoinSpec(50, 1000, track_changes=True), "tokens", 0, None, pa.int64())
     segments = sum(batch.num_rows for batch in given)
     (line,) = (line for line in Path("/proc/self/status").read_text().splitlines() if line.startswith("VmHWM"))
     print(json.dumps({"segments": segments, "peak": int(line.split()[1]) // 1024}))

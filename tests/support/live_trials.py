@@ -6,6 +6,7 @@ import random
 import tempfile
 from collections import Counter
 from dataclasses import replace
+from itertools import pairwise
 from pathlib import Path
 from typing import Any
 from unittest.mock import patch
@@ -77,7 +78,7 @@ def sliced(seed: int, taken: Counter[str]) -> int:
     first, last = int(records[0].time), int(records[-1].time)  # type: ignore[arg-type]
     cuts = [*sorted({first, *(rng.randrange(first, last + 1) for _ in range(rng.randrange(6)))}), last + 1]
     with thresholds.use(tiny(rng, SIZE)):
-        found = test_slices.run_sliced(records, cuts, rng.randrange(1, 20), **asked)
+        found = test_slices.run_sliced(records, list(pairwise(cuts)), rng.randrange(1, 20), **asked)
     expected = test_slices.stays_of(records, **asked)
     assert found == expected, seed
     return len(expected) + len(records)

@@ -5,6 +5,7 @@ from __future__ import annotations
 import random
 import tempfile
 from collections.abc import Iterator
+from itertools import pairwise
 from pathlib import Path
 from typing import Any
 
@@ -86,7 +87,7 @@ def compare_on_spark(rows: pa.Table, asked: dict[str, Any], rng: random.Random) 
     records = [Record(row, time) for row, time in zip(tokens, times, strict=True)]
     cuts = [*sorted({times[0], *rng.sample(times, 4)}), times[-1] + 1]
     expected = test_slices.stays_of(records, **options)
-    assert test_slices.run_sliced(records, cuts, rng.randrange(1, 200), **options) == expected, (asked, cuts)
+    assert test_slices.run_sliced(records, list(pairwise(cuts)), rng.randrange(1, 200), **options) == expected, (asked, cuts)
     spec = StreamSpec(
         JoinSpec(asked["k"], asked["window"], asked["similarity"]),
         lateness=rng.choice([0, asked["window"] // 10]),

@@ -33,6 +33,8 @@ PARAMETERS, QUERY = "parameters.json", "query.json"
 
 _STATE = re.compile(r"(\d{12})(?:-idle-(\d{6}))?(-end)?(?:~(\d{12}))?\.json")
 
+_MARK = re.compile(r"~(\d{12})-")  # of a chunk
+
 BEFORE = {"cells": 1, "two_streams": False, "copies": "each", "finds": "pairs"}
 """Parameters that earlier releases did not write, and what they were."""
 
@@ -139,17 +141,29 @@ class Checkpoint:
         self._chunks = self._folder.inner("chunks")
         self._lease: Lease | None = None
         self._new = self._abandoned = False
+        self._known: dict[str, Any] = {}  # what the file of parameters should say
         self.run = self._agree(parameters)
         self._check_query()
 
     def hold(self) -> None:
         """Let no other driver use this checkpoint, until it is released or this process is gone."""
-        self._lease = Lease(self._folder)
+        fences = [fence for _, fence, _ in self._state_files()]
+        self._lease = Lease(self._folder, max(fences, default=0))
+        found = self._folder.names()
+        if PARAMETERS not in found or self._known["version"] < VERSION:
+            # somebody has made this checkpoint and given it up meanwhile; or an earlier release, which cannot go on from now on
+            self._known["version"] = VERSION
+            self._folder.write(PARAMETERS, json.dumps(self._known, indent=1).encode())
 
     @property
     def fence(self) -> int:
         """What tells files of this driver from those of earlier ones, whose number is lower; 0 if there is no lease."""
         return 0 if self._lease is None else self._lease.number
+
+    @property
+    def _mark(self) -> str:
+        """What names of files bear, so that they can be told from those of other drivers."""
+        return f"~{self.fence:012}" if self.fence else ""
 
     def check(self) -> None:
         """Refuse to go on if another driver has taken this checkpoint over."""
@@ -180,13 +194,14 @@ class Checkpoint:
         if PARAMETERS not in self._folder.names():
             self._check_new()
             run = uuid.uuid4().hex
-            known = {"format": FORMAT, "version": VERSION, "run": run, "parameters": parameters}
-            self._new = self._folder.create(PARAMETERS, json.dumps(known, indent=1).encode())
+            self._known = {"format": FORMAT, "version": VERSION, "run": run, "parameters": parameters}
+            self._new = self._folder.create(PARAMETERS, json.dumps(self._known, indent=1).encode())
             if self._new:
                 return run
         try:
             known = json.loads(self._folder.read(PARAMETERS).to_pybytes())
             run, version, before = known["run"], int(known["version"]), dict(known["parameters"])
+            self._known = known
         except (ValueError, KeyError, TypeError) as error:
             raise self.damaged(PARAMETERS, error) from error
         if version > VERSION:
@@ -205,7 +220,8 @@ class Checkpoint:
 
     def _check_new(self) -> None:
         """Refuse a folder that has something of a stream, but not its parameters."""
-        left = [f"{name}/" for name in ("states", "chunks", "late", "rejected") if self._folder.inner(name).names()]
+        inner = {name: self._folder.inner(name).names() for name in ("states", "chunks", "late", "rejected")}
+        left = [f"{name}/" for name, found in inner.items() if any(file[0] != "." for file in found)]
         if left or QUERY in self._folder.names():
             raise InvalidFile(
                 f"{PARAMETERS} is missing in the checkpoint {self.path!r}, which has {', '.join(left) or QUERY}: what it was "
@@ -298,7 +314,7 @@ class Checkpoint:
     def _added(self, state: State, chunks: tuple[Chunk, ...], rows: pa.Table, expired: int) -> tuple[Chunk, ...]:
         self.check()
         try:
-            return add_rows(self._chunks, chunks, f"{state.step}-{uuid.uuid4().hex[:12]}", rows, expired)
+            return add_rows(self._chunks, chunks, f"{state.step}{self._mark}-{uuid.uuid4().hex[:12]}", rows, expired)
         except Damaged as error:
             raise self.damaged(f"chunks/{error.name}", error.why) from error
 
@@ -306,24 +322,27 @@ class Checkpoint:
         """Keep a state, which is given back as it was written."""
         self.check()
         state = replace(state, written=time.time())
-        fence = f"~{self.fence:012}" if self.fence else ""
-        self._states.write(f"{state.step}{fence}.json", state.to_json())
+        self._states.write(f"{state.step}{self._mark}.json", state.to_json())
         return state
 
     def collect(self, state: State) -> None:
         """Delete what a run that resumes from this state does not need.
 
-        Later states stay: they tell that their batches were run before, and that results of them may be out.
+        Later states stay: they tell that their batches were run before, and that results of them may be out. Files of a driver
+        that has taken over meanwhile stay, too.
         """
         needed, files = state.names, self._state_files()
         for key, fence, name in files:
-            if key < state.key or any(key == other and fence < later for other, later, _ in files):
+            if fence > self.fence:
+                needed |= self.state(key).names
+            elif key < state.key or any(key == other and fence < later for other, later, _ in files):
                 self.check()
                 self._states.delete(name)
             elif key > state.key:
                 needed |= self.state(key).names
         for name in self._chunks.names():
-            if name not in needed:
+            mark = _MARK.search(name)
+            if name not in needed and (int(mark[1]) if mark else 0) <= self.fence:
                 self.check()
                 self._chunks.delete(name)
 

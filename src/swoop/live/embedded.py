@@ -74,6 +74,10 @@ class EmbeddedStream:
         store.write_state(seal(self.kept))
         return results(self._spec, before.counters, result)
 
+    def is_for(self, spec: StreamSpec) -> bool:
+        """Whether what may change from run to run is what it is here."""
+        return (spec.lateness, spec.max_ahead) == (self._spec.lateness, self._spec.max_ahead)
+
     @property
     def memory_bytes(self) -> int:
         """Of the engine."""
@@ -102,7 +106,7 @@ def read_state(store: CellStore, spec: StreamSpec) -> EmbeddedState | None:
 
 def _lasting(spec: StreamSpec) -> dict[str, Any]:
     """The parameters that every run must share. Only ``lateness`` and ``max_ahead`` may change."""
-    return {**spec.lasting(), **({"k": spec.k} if spec.k is not None else {})}
+    return {**spec.lasting(), **({"k": spec.k} if spec.k is not None else {}), **({"by": list(spec.by)} if spec.by else {})}
 
 
 def _unsealed(text: str, kind: Any) -> Any:

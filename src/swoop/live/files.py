@@ -140,11 +140,7 @@ class LocalFileSystem:
         except FileExistsError:
             return False
         except OSError:  # a file system without links
-            try:
-                with open(path, "xb") as file:
-                    file.write(data)
-            except FileExistsError:
-                return False
+            return create_by_listing(self, path, data)
         finally:
             os.unlink(part)
         return True
@@ -157,8 +153,12 @@ class LocalFileSystem:
         except FileNotFoundError:
             os.makedirs(os.path.dirname(path), exist_ok=True)
             file = open(part, "xb")  # noqa: SIM115
-        with file:
-            file.write(data)
+        try:
+            with file:
+                file.write(data)
+        except BaseException:  # a full disk, say, which is not to be filled by what is left over
+            self.delete(part)
+            raise
         return part
 
     def delete(self, path: str) -> None:

@@ -135,13 +135,22 @@ class ResultFolder:
     def _load(self, found: Manifest) -> None:
         """Resume from what is there. Whoever died after it had written a final file has not said so."""
         self._manifest, self._is_first = found, True
-        known = (version for version, _ in manifests(self._folder.names()) if version[0] == self._version[0])
-        self._version = max(known, default=self._version)
+        names = self._folder.names()
+        # never below what counts, even if the checkpoint is a copy that knows nothing of the driver that wrote it
+        self._version = max([version for version, _ in manifests(names)] + [self._version])
         last = self._last()
         if last > found.final:
             self._save(found, replace(found, final=last, parts=tuple(part for part in found.parts if part.last > last)))
-        counting = {part.name for part in found.parts}
-        self._replaced = deque((time.time(), name) for name in self._opened.names() if name not in counting)
+        counting = {part.name for part in self._manifest.parts}
+        finals = [float(match[3]) for name in names if (match := FINAL.fullmatch(name))]
+        now, closed = time.time(), max(finals, default=0.0)
+
+        def since(name: str) -> float:
+            """When a file was replaced that counts no more: with the last final file, or we do not know."""
+            last_step = name.rpartition("-")[0].rpartition("_")[2]
+            return closed if finals and last_step <= last else now
+
+        self._replaced = deque(sorted((since(name), name) for name in self._opened.names() if name not in counting))
 
     def _last(self) -> str:
         """The last step that final files have."""

@@ -45,6 +45,13 @@ class Claim(NamedTuple):
 class Lease:
     """The right to run the stream of a checkpoint. A driver that died loses it; one that lives on keeps it.
 
+    Parameters
+    ----------
+    folder
+        Where its claims are.
+    above
+        A number that files of earlier drivers bear, if there are any: claims may have been deleted, and clocks be wrong.
+
     Attributes
     ----------
     number
@@ -53,18 +60,23 @@ class Lease:
         The heartbeat has found that another driver holds the lease, or nobody.
     """
 
-    def __init__(self, folder: Folder) -> None:
+    def __init__(self, folder: Folder, above: int = 0) -> None:
         self._folder, self._over = folder, threading.Event()
         self.lost, self._checked = False, 0.0
         self._lease = uuid.uuid4().hex
         self._owner = {"lease": self._lease, "machine": _machine(), "pid": os.getpid(), "started": _started(os.getpid())}
         # seconds since 1970 are higher than all numbers before, even if somebody has deleted their claims
-        self.number = self._last = max(self._vacant() + 1, int(time.time()))
+        self.number = self._last = max(self._vacant() + 1, above + 1, int(time.time()))
         _mine.add(self._lease)  # before others of this process can see it
-        if not self._claim(self.number, self._owner):
+        try:
+            if not self._claim(self.number, self._owner):
+                raise InvalidArgument(
+                    f"the checkpoint {folder.path!r} is being taken by another driver; use another checkpoint"
+                )
+            self._clean()
+        except BaseException:  # whatever it has claimed, it does not live
             _mine.discard(self._lease)
-            raise InvalidArgument(f"the checkpoint {folder.path!r} is being taken by another driver; use another checkpoint")
-        self._clean()
+            raise
         self._keeper = threading.Thread(target=self._keep, name="swoop lease", daemon=True)
         self._keeper.start()
 

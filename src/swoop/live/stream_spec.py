@@ -26,6 +26,7 @@ class StreamSpec:
     cells: int = 1
     max_ahead: int | None = None
     tokens: str | TokenFunction = "tokens"  # how sets are made of the column ``tokens``
+    by: tuple[str, ...] = ()  # what this is one of several streams by
 
     @property
     def pairs(self) -> JoinSpec:

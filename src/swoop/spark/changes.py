@@ -3,9 +3,10 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from dataclasses import replace
 from typing import Any
 
-from pyspark.sql import DataFrame
+from pyspark.sql import Column, DataFrame
 from pyspark.sql import functions as F  # noqa: N812
 from pyspark.sql import types as T  # noqa: N812
 
@@ -92,7 +93,7 @@ def topk_changes(
     )
     names = Names(id, time, tokens, stream, reason=reason, by=find_by(by, result_columns(join)))
     check_sets(sets, names, "topk_history")
-    return _changes(sets, names, make_spec(sets, names, join, lateness, max_ahead, 1, None))
+    return _changes(sets, names, replace(make_spec(sets, names, join, lateness, max_ahead, 1, None), by=names.by))
 
 
 def families_changes(
@@ -135,7 +136,7 @@ def families_changes(
     asked = FamilySpec(min_similarity, find_spark_window(window), similarity)
     names = Names(id, time, tokens, None, reason=reason, by=find_by(by, result_columns(asked)))
     check_sets(sets, names, "swoop.spark.families_history")
-    return _changes(sets, names, make_spec(sets, names, asked, lateness, max_ahead, 1, None))
+    return _changes(sets, names, replace(make_spec(sets, names, asked, lateness, max_ahead, 1, None), by=names.by))
 
 
 def _changes(sets: DataFrame, names: Names, spec: StreamSpec) -> DataFrame:
@@ -147,7 +148,7 @@ def _changes(sets: DataFrame, names: Names, spec: StreamSpec) -> DataFrame:
     found = {name: F.col(f"`{name}`") for name in columns}
     found |= {name: from_ticks(found[name], spec.time_kind) for name in TIMES if name in found}
     found |= {name: found[name].cast(id_type) for name in IDS if name in found}
-    given = [F.col(key.name).cast(sets.schema[name].dataType).alias(name) for key, name in zip(keys, names.by, strict=True)]
+    given = [_from_bytes(key.name, sets.schema[name].dataType).alias(name) for key, name in zip(keys, names.by, strict=True)]
     return rows.select(*given, *(column.alias(name) for name, column in found.items()))
 
 
@@ -160,11 +161,16 @@ def _type(name: str, id_type: T.DataType) -> T.DataType:
 
 
 def _key_field(place: int, given: T.StructField) -> T.StructField:
-    """A column of the key on its way; strings are bytes there."""
+    """A column of the key on its way, where it is bytes."""
     found = given.dataType
     if not isinstance(found, T.StringType | T.BinaryType | T.IntegralType | T.BooleanType | T.DateType):
         raise InvalidData(
             f"column {given.name!r} has type {found.simpleString()}; by needs integers, strings, binaries, booleans or dates: "
             "cast it"
         )
-    return T.StructField(key_name(place), T.BinaryType() if isinstance(found, T.StringType) else found)
+    return T.StructField(key_name(place), T.BinaryType())
+
+
+def _from_bytes(name: str, kind: T.DataType) -> Column:
+    found = F.col(name)
+    return found if isinstance(kind, T.BinaryType) else found.cast("string").cast(kind)

@@ -88,7 +88,7 @@ class _Streams:
         kept = read_state(store, spec)
         if kept is not None:
             stream = self._forget(kept.run) if kept.run in self._kept else None
-            if stream is not None and stream.kept == kept:
+            if stream is not None and stream.kept == kept and stream.is_for(spec):
                 return stream
         return EmbeddedStream(spec, store)
 

@@ -106,8 +106,18 @@ def _find(spark: SparkSession, given: str | os.PathLike[str]) -> tuple[Any, Any]
         ) from None
 
 
+def _cause(error: Py4JJavaError) -> Any:
+    """What went wrong in Java; where something was waited for, that is behind an exception which only says so."""
+    found = error.java_exception
+    while (
+        str(found.getClass().getSimpleName()) in ("ExecutionException", "CompletionException") and found.getCause() is not None
+    ):
+        found = found.getCause()
+    return found
+
+
 def _reason(error: Exception) -> str:
-    text = str(error.java_exception.toString()) if isinstance(error, Py4JJavaError) else str(error)
+    text = str(_cause(error).toString()) if isinstance(error, Py4JJavaError) else str(error)
     return text.split("\n", 1)[0]
 
 
@@ -117,8 +127,7 @@ def _os_errors(path: str) -> Iterator[None]:
     try:
         yield
     except Py4JJavaError as error:
-        kind = str(error.java_exception.getClass().getSimpleName())
-        match kind:
+        match str(_cause(error).getClass().getSimpleName()):
             case "FileNotFoundException" | "NoSuchFileException":
                 raise FileNotFoundError(path) from None
             case "FileAlreadyExistsException" | "RemoteFileChangedException":
@@ -204,7 +213,12 @@ class HadoopFileSystem:
 
     def _put_part(self, path: str, data: Any) -> str:
         part = part_of(path)
-        self._put(part, data)
+        try:
+            self._put(part, data)
+        except BaseException:
+            with suppress(Exception):
+                self._system.delete(self._path(part), False)
+            raise
         return part
 
     def _put(self, path: str, data: Any) -> None:

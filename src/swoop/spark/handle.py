@@ -6,7 +6,6 @@ import datetime as dt
 import threading
 import time as clock
 from collections.abc import Callable
-from contextlib import suppress
 from typing import Any, Generic, Self, TypeVar
 
 import pyarrow as pa
@@ -142,12 +141,14 @@ class LiveHandle(Generic[Live]):
             if self._server is not None:
                 self._server.shutdown()
                 self._server.server_close()
-            with suppress(OSError):
+            try:
                 self._checkpoint.release()
-            if self._temporary is not None:
-                with suppress(OSError):
+                if self._temporary is not None:
                     self._temporary.remove()
-            self._over.set()
+            except Exception as error:
+                log.error("the lease of the checkpoint could not be given back: %s", error)
+            finally:
+                self._over.set()
 
     def _is_drained(self) -> bool:
         """Whether the query ended because there are no more rows, all of them in batches that Spark has committed.

@@ -6,7 +6,7 @@ import os
 import tempfile
 import uuid
 from collections.abc import Callable, Iterator
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
 from dataclasses import dataclass
 from typing import Any, Generic, Literal, TypeVar
 
@@ -15,7 +15,7 @@ from pyspark.sql import Column, DataFrame, SparkSession
 from pyspark.sql import functions as F  # noqa: N812
 from pyspark.sql import types as T  # noqa: N812
 
-from swoop.errors import InvalidArgument, InvalidData
+from swoop.errors import InvalidArgument, InvalidData, InvalidFile
 from swoop.live.checkpoint import Checkpoint
 from swoop.live.grid import Grid
 from swoop.live.outputs import MemoryOutput, Outputs, Owner, claim, find_output, unclaim
@@ -93,8 +93,8 @@ def _chosen(spark: SparkSession, window: WindowSpec, rate: float | None) -> int:
 
 
 def _key_bytes(sets: DataFrame, name: str) -> Column:
-    """A column of a key; strings as their bytes, whatever those are."""
-    return key_of(sets, name).cast("binary") if isinstance(sets.schema[name].dataType, T.StringType) else key_of(sets, name)
+    """A column of a key as bytes. Numbers would become fractions on their way through pandas if one of them is null."""
+    return key_of(sets, name).cast("string").cast("binary")
 
 
 def prepared(sets: DataFrame, names: Names, spec: StreamSpec) -> DataFrame:
@@ -217,11 +217,14 @@ class StartableStream(Generic[Handle]):
                 query.stop()
                 raise
         except BaseException:
-            unclaim(list(outputs.values()))
-            storage.abandon()
-            storage.release()
+            with suppress(OSError, InvalidFile):  # what went wrong first is what is told
+                unclaim(list(outputs.values()))
+                storage.abandon()
+            with suppress(OSError):
+                storage.release()
             if temporary is not None:
-                temporary.remove()
+                with suppress(OSError):
+                    temporary.remove()
             raise
         return handle
 

@@ -191,7 +191,10 @@ class Rejected:
     ) -> SetsAnalysis:
         """Checks the arguments of a query; see docs/sql.md."""
         found = _sets(_table("swoop_rejected", sets), id, time, tokens, stream, None)
-        found.select = [*found.select, SelectedColumn("make_valid_utf8(to_json(struct(*)))", "row")]
+        found.select = [
+            *found.select,
+            SelectedColumn("make_valid_utf8(to_json(struct(*), map('ignoreNullFields', 'false')))", "row"),
+        ]
         return found
 
     def __init__(self, analysis: SetsAnalysis) -> None:
@@ -329,7 +332,7 @@ def _keys(table: T.StructType, by: AnalyzeArgument | None) -> list[T.StructField
                 f"column {name!r} for by has type {key.dataType.simpleString()}; keys must be integers, strings, binaries, "
                 "booleans or dates: cast it"
             )
-        if name in _RESULT or key in found:
+        if name.lower() in _RESULT or key in found:
             raise InvalidData(f"column {name!r} for by would be twice in the result; give it another name")
         found.append(key)
     return found
