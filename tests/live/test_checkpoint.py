@@ -176,3 +176,40 @@ def test_a_driver_that_has_lost_its_lease_changes_nothing(tmp_path: Path, monkey
         assert time.monotonic() < until
         time.sleep(0.05)
     kept.release()
+
+
+def test_a_driver_that_comes_back_late_deletes_nothing_of_the_next(tmp_path: Path) -> None:
+    """It looked at its lease just before it was suspended."""
+    kept = used(tmp_path)
+    last = kept.state(kept.known()[-1])
+    chunks = tmp_path / "swoop/chunks"
+    mine, of_the_next = {path.name for path in chunks.iterdir()}, "000000000002~999999999999-0123456789ab.arrow"
+    state = tmp_path / "swoop/states/000000000000~999999999999.json"
+    for path in (chunks / of_the_next, state):
+        path.write_bytes(last.to_json())
+    kept.collect(last)
+    assert {path.name for path in chunks.iterdir()} - mine == {of_the_next}
+    assert state.exists()
+
+
+def test_parameters_are_there_once_the_lease_is_held(tmp_path: Path) -> None:
+    """Whoever made the checkpoint may have given it up meanwhile; and an earlier release cannot go on with it."""
+    file = tmp_path / "swoop/parameters.json"
+    kept = Checkpoint(tmp_path, GIVEN)
+    known = json.loads(file.read_text())
+    file.unlink()
+    kept.hold()
+    assert json.loads(file.read_text()) == known
+    kept.release()
+    file.write_text(json.dumps({**known, "version": 1}))
+    kept = Checkpoint(tmp_path, GIVEN)
+    kept.hold()
+    assert json.loads(file.read_text()) == known
+    kept.release()
+
+
+def test_what_is_left_of_a_start_that_failed(tmp_path: Path) -> None:
+    """A file that was never complete is nothing of a stream."""
+    (tmp_path / "swoop/late").mkdir(parents=True)
+    (tmp_path / "swoop/late/.left.part").write_text("")
+    assert Checkpoint(tmp_path, GIVEN).run

@@ -21,7 +21,7 @@ from hypothesis import HealthCheck, example, given, settings
 from hypothesis import strategies as st
 
 from swoop.errors import InvalidArgument, InvalidFile, InvalidType
-from swoop.live import folders
+from swoop.live import files, folders
 from swoop.live.checkpoint import State
 from swoop.live.files import Folder
 from swoop.live.folders import ResultFolder
@@ -69,6 +69,54 @@ def read_all(path: Path) -> list[int]:
 def listed(path: Path) -> list[int]:
     """What a reader sees that knows nothing of us."""
     return sorted(pq.read_table(path)["sequence"].to_pylist()) if list(path.glob("*.parquet")) else []
+
+
+# files
+
+
+def test_a_write_that_fails_leaves_nothing_behind(tmp_path: Path) -> None:
+    """A full disk would otherwise be filled by what is left of each attempt."""
+    where = Folder(tmp_path / "folder")
+    where.write("before", b"1")
+    for change in (where.write, where.create):
+        with pytest.raises(TypeError):
+            change("name", None)  # type: ignore[arg-type]
+    assert [path.name for path in (tmp_path / "folder").iterdir()] == ["before"]
+
+
+def test_disks_without_links(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """A file is created once, and whole."""
+
+    def link(source: str, target: str) -> None:
+        raise OSError(95, "Operation not supported")
+
+    monkeypatch.setattr(files.os, "link", link)
+    where = Folder(tmp_path / "folder")
+    assert [where.create("name", b"1"), where.create("name", b"2")] == [True, False]
+    assert where.read("name").to_pybytes() == b"1"
+    assert [path.name for path in (tmp_path / "folder").iterdir()] == ["name"]
+
+
+def test_what_was_replaced_goes_also_where_runs_are_short(tmp_path: Path, clock: Clock) -> None:
+    """No run lives as long as somebody may be reading."""
+    for run in range(5):
+        mine = of(tmp_path)
+        mine.claim(-1)
+        for batch in range(3 * run, 3 * run + 3):
+            mine.put(step(batch), rows(batch))
+        mine.settle(step(batch), True)
+        clock.now += 2 * folders.GRACE
+    assert read_all(tmp_path) == listed(tmp_path) == list(range(15))
+    assert len(list((tmp_path / "_open").iterdir())) <= 3
+
+
+def test_a_copy_of_a_checkpoint_that_knows_an_older_driver(tmp_path: Path) -> None:
+    """The folder was written by a driver with a higher number: what counts goes on counting, and so does what comes."""
+    for batch, fence in enumerate((200, 100, 150)):
+        mine = ResultFolder(folder(tmp_path), Folder(tmp_path), Manifest("mine", "changes", "/c", 0.0), lambda: None, fence)
+        mine.claim(-1)
+        mine.put(step(batch), rows(batch))
+    assert read_all(tmp_path) == [0, 1, 2]
 
 
 # each row once

@@ -297,3 +297,19 @@ def test_of_drivers_that_take_over_at_once_one_goes_on(folder: Folder, monkeypat
         assert is_renewed or held == holders
         for lease in (first, *held):
             lease._over.set()
+
+
+def test_a_start_that_fails_does_not_hold_the_lease(folder: Folder, monkeypatch: pytest.MonkeyPatch) -> None:
+    """The next attempt of the same process is not refused because of it."""
+    with monkeypatch.context() as patch:
+        patch.setattr(Lease, "_clean", lambda self: (_ for _ in ()).throw(OSError("the disk is full")))
+        with pytest.raises(OSError, match="the disk is full"):
+            Lease(folder)
+    Lease(folder).release()
+
+
+def test_numbers_rise_whatever_clocks_and_claims_say(folder: Folder) -> None:
+    ahead = 10**11
+    found = Lease(folder, above=ahead)
+    assert found.number > ahead
+    found.release()

@@ -151,6 +151,23 @@ def test_one_result_for_each_key(spark: SparkSession, tmp_path: Path) -> None:
         assert [json.loads(row["row"])["id"] for row in mine if row["kind"] == "late"] == late
 
 
+def test_keys_that_are_numbers_and_nulls(spark: SparkSession, tmp_path: Path) -> None:
+    """They come as they are, from several tasks, and each null is of one key: none of its rows is late because of others."""
+    keys = [None, 1, 2**53 + 1, 2**53]
+    for part in range(2):
+        rows = [{"id": n, "tick": 50 - n, "tokens": ["a"], "key": keys[n % 4]} for n in range(part, 40, 2)]
+        write_files(tmp_path / "in", rows, 1, first=part)
+    schema = "id int, tick long, tokens array<string>, key long"
+    sets = spark.readStream.schema(schema).option("maxFilesPerTrigger", 2).json(str(tmp_path / "in")).repartition(3)
+    asked: dict[str, Any] = {"k": None, "min_similarity": 0.5, "window": 100, "time": "tick", "lateness": 2}
+    found = run(topk_changes(sets, by="key", **asked), tmp_path).to_pylist()
+    assert {row["kind"] for row in found} == {"enter"}
+    for place, key in enumerate(keys):
+        # what is not before the watermark, 2 before the latest of the key, waits
+        ids = {name for row in found if row["key"] == key for name in (row["newer"], row["older"])}
+        assert ids == {n for n in range(place, 40, 4) if 50 - n < 50 - place - 2}
+
+
 def test_keys_of_any_type_are_packed() -> None:
     """Rows of a key come together, whatever else is in the batch; null is a key."""
     for keys in ([1, 2, 1, None, 2, 1], [b"\xff", b"", b"\xff", None], [True, None, False], [dt.date(2024, 1, 1)] * 3):

@@ -11,7 +11,6 @@ import sys
 import threading
 import time
 from collections.abc import Callable, Iterator
-from contextlib import suppress
 from pathlib import Path
 from typing import Any
 
@@ -21,7 +20,7 @@ import pytest
 from pyspark.sql import SparkSession
 
 from swoop.errors import InvalidArgument, InvalidFile
-from swoop.live.files import Folder
+from swoop.live.files import LocalFileSystem
 from swoop.live.manifest import result_files
 from swoop.paper.standalone import end_with_parent
 from swoop.spark.java import find_java
@@ -165,15 +164,15 @@ def test_a_full_disk_and_a_damaged_chunk(
 ) -> None:
     """Each ends the stream with a line that says why; when it is mended, the stream goes on as if nothing had been."""
     write_input(tmp_path, batches=6)
-    checkpoint, is_full, write = tmp_path / "checkpoint", threading.Event(), Folder.write
+    checkpoint, is_full, write_part = tmp_path / "checkpoint", threading.Event(), LocalFileSystem._write_part
 
-    def write_while_there_is_room(folder: Folder, name: str, data: Any) -> None:
-        if is_full.is_set() and folder.path.startswith(str(checkpoint)):
-            with suppress(FileExistsError):  # to this device, every byte is one too many
-                Path(folder.path, f".{name}.part").symlink_to("/dev/full")
-        write(folder, name, data)
+    def write_while_there_is_room(system: LocalFileSystem, path: str, data: Any) -> str:
+        if is_full.is_set() and path.startswith(str(checkpoint)):
+            with open("/dev/full", "wb") as file:  # to this device, every byte is one too many
+                file.write(data)
+        return write_part(system, path, data)
 
-    monkeypatch.setattr(Folder, "write", write_while_there_is_room)
+    monkeypatch.setattr(LocalFileSystem, "_write_part", write_while_there_is_room)
     handle = cluster_driver.start(spark, tmp_path, 3)
     wait(lambda: handle.stats.batch >= 2 or not handle.is_active, 120)
     is_full.set()
@@ -183,8 +182,6 @@ def test_a_full_disk_and_a_damaged_chunk(
     assert "the stream has failed: " in caplog.text
     assert "No space left on device" in caplog.text
     is_full.clear()
-    for file in checkpoint.rglob(".*.part"):
-        file.unlink()
 
     chunks = {file: file.read_bytes() for file in (checkpoint / "swoop/chunks").glob("*.arrow")}
     assert chunks

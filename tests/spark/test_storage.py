@@ -13,11 +13,12 @@ from typing import Any
 
 import pyarrow.parquet as pq
 import pytest
+from py4j.protocol import Py4JJavaError
 from pyspark.sql import SparkSession
 
 from swoop.errors import InvalidArgument
 from swoop.spark import result_files, topk_stream
-from swoop.spark.hadoop import open_folder, qualified
+from swoop.spark.hadoop import _os_errors, open_folder, qualified
 from tests.spark.test_stream import posts, read_stream, rows_of, write_files
 from tests.support import killed_driver, storage
 from tests.support.processes import drive
@@ -39,6 +40,15 @@ def test_addresses_of_this_machine(spark: SparkSession, given: str, path: str) -
     folder = open_folder(spark, given)
     assert (folder.path, folder.address("n")) == (path, f"{path}/n")
     assert qualified(spark, given) == f"file:{path}"
+
+
+def test_a_file_that_is_gone_when_it_is_waited_for(spark: SparkSession) -> None:
+    """HDFS says so behind another exception."""
+    jvm: Any = spark._jvm
+    inner = jvm.java.io.FileNotFoundException("gone")
+    error = Py4JJavaError("", jvm.java.util.concurrent.ExecutionException(inner))
+    with pytest.raises(FileNotFoundError), _os_errors("path"):
+        raise error
 
 
 @pytest.mark.parametrize("given", ["dbfs:/x", "nothing://host/x", "a:b"])

@@ -154,12 +154,12 @@ class Lease:
                     self._last = found.number + 1
                     self._clean()
                     continue
-                self.lost = True
                 log.error(
                     "the checkpoint %s was taken away from this stream; it is held by %s now, and this stream ends",
                     self._folder.path,
                     _who(self._latest()),
                 )
+                self.lost = True
                 return
             except Exception as error:  # a full disk, say; the next beat may do better
                 log.warning("the heartbeat failed: nothing could be written to %s: %s", self._folder.path, error)
