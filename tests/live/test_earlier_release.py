@@ -17,14 +17,14 @@ FILES = [file for file in sorted(DATA.glob("release-*/*.zip")) if not file.stem.
 def test_one_engine(tmp_path: Path) -> None:
     shutil.unpack_archive(DATA / "one-engine.zip", tmp_path)
     case = scenario(idle=True)
-    check(tmp_path, case, run(tmp_path, case, from_batch=BATCHES))
+    check(tmp_path, case, run(tmp_path, case, from_batch=BATCHES), BATCHES)
 
 
 @pytest.mark.parametrize("file", FILES, ids=lambda file: f"{file.parent.name} {file.stem}")
 def test_it_goes_on(file: Path, tmp_path: Path) -> None:
     shutil.unpack_archive(file, tmp_path)
     case = cases()[file.stem]
-    check(tmp_path, case, run(tmp_path, case, from_batch=BATCHES))
+    check(tmp_path, case, run(tmp_path, case, from_batch=BATCHES), BATCHES)
 
 
 def test_every_kind_is_here(tmp_path: Path) -> None:

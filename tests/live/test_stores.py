@@ -1,6 +1,6 @@
 """Live streams on object stores: whenever the process dies, and whatever the store does to it, results are the same.
 
-Tests of swoop.live.files, of states and manifests that bear the number of a lease, and of creating files by listing.
+States and manifests bear the number of a lease; files are created by listing where a store has nothing better.
 """
 
 from __future__ import annotations

@@ -230,7 +230,7 @@ def test_a_checkpoint_of_an_earlier_release(file: Path, tmp_path: Path) -> None:
             live.finish()
             live = start(tmp_path, cluster)
     live.finish()
-    check(tmp_path, case, live)
+    check(tmp_path, case, live, BATCHES)
 
 
 @pytest.mark.parametrize("function", FUNCTIONS)

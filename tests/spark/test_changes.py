@@ -1,6 +1,8 @@
 """Changes as streaming DataFrames: those of live streams, bit for bit, with any sink, by key, after restarts and kill -9.
 
-Tests of swoop.spark.changes, swoop.spark.embedding. The engine behind them: tests/live/test_embedded.py.
+Tests of swoop.spark.changes, swoop.spark.embedding.
+
+The engine behind them: tests/live/test_embedded.py.
 """
 
 from __future__ import annotations
