@@ -105,7 +105,7 @@ def test_blocks_are_found_and_run() -> None:
 
 def test_few_blocks_are_not_run() -> None:
     left_out = {page.name: [b.line for b in blocks_of(page.read_text(encoding="utf-8")) if not b.run] for page in PAGES}
-    assert {name for name, lines in left_out.items() if lines} <= {"spark.md"}
+    assert {name for name, lines in left_out.items() if lines} <= {"spark.md", "storage.md"}  # Kafka, pipelines, a bucket
 
 
 def test_docstrings_become_markdown() -> None:

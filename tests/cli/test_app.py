@@ -6,7 +6,6 @@ Tests of swoop.cli.__main__, swoop.cli.console, swoop.cli.doctor, swoop.cli.guar
 from __future__ import annotations
 
 import json
-import resource
 import subprocess
 import sys
 from collections.abc import Callable
@@ -37,14 +36,11 @@ try:
 except SystemExit as end:
     assert not end.code, end.code
 assert not [name for name in {HEAVY} if name in sys.modules], sys.modules.keys()
+assert len(sys.modules) < 500, len(sys.modules)  # it is what takes the time
 """
-    before = resource.getrusage(resource.RUSAGE_CHILDREN)
     done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=False)
-    after = resource.getrusage(resource.RUSAGE_CHILDREN)
     assert done.returncode == 0, done.stderr
     assert "Examples" in done.stdout
-    seconds = after.ru_utime + after.ru_stime - before.ru_utime - before.ru_stime  # whatever else the machine does
-    assert seconds < 0.5
 
 
 @pytest.mark.parametrize("command", ["run", "stream", "explain", "demo", "doctor"])
