@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import replace
 from typing import Any
 
 from pyspark.sql import Column, DataFrame
@@ -93,7 +92,7 @@ def topk_changes(
     )
     names = Names(id, time, tokens, stream, reason=reason, by=find_by(by, result_columns(join)))
     check_sets(sets, names, "topk_history")
-    return _changes(sets, names, replace(make_spec(sets, names, join, lateness, max_ahead, 1, None), by=names.by))
+    return _changes(sets, names, make_spec(sets, names, join, lateness, max_ahead, 1, None))
 
 
 def families_changes(
@@ -136,7 +135,7 @@ def families_changes(
     asked = FamilySpec(min_similarity, find_spark_window(window), similarity)
     names = Names(id, time, tokens, None, reason=reason, by=find_by(by, result_columns(asked)))
     check_sets(sets, names, "swoop.spark.families_history")
-    return _changes(sets, names, replace(make_spec(sets, names, asked, lateness, max_ahead, 1, None), by=names.by))
+    return _changes(sets, names, make_spec(sets, names, asked, lateness, max_ahead, 1, None))
 
 
 def _changes(sets: DataFrame, names: Names, spec: StreamSpec) -> DataFrame:

@@ -79,6 +79,7 @@ def make_spec(
         token_type=str(tokens) if isinstance(tokens, TokenFunction) else sets.schema[tokens].dataType.simpleString(),
         tokens=names.made,
         cells=len(grid.cells),
+        by=names.by,
     )
 
 
