@@ -46,12 +46,17 @@ def posts(size: int, seed: int = 1, disorder: int = 5) -> list[dict[str, Any]]:
 
 def write_files(folder: Path, rows: list[dict[str, Any]], parts: int, first: int = 0) -> None:
     """JSON lines, in files that Spark takes one after the other."""
-    folder.mkdir(parents=True, exist_ok=True)
     size = -(-len(rows) // parts)
-    for part in range(parts):
-        file = folder / f"{first + part:03}.json"
-        file.write_text("".join(json.dumps(row) + "\n" for row in rows[part * size : part * size + size]))
-        os.utime(file, (1_700_000_000 + first + part,) * 2)
+    lines = [json.dumps(row) + "\n" for row in rows]
+    write_batches(folder, [lines[part * size : part * size + size] for part in range(parts)], first)
+
+
+def write_batches(folder: Path, batches: list[list[str]], first: int = 0) -> None:
+    folder.mkdir(parents=True, exist_ok=True)
+    for number, lines in enumerate(batches, first):
+        file = folder / f"{number:03}.json"
+        file.write_text("".join(lines))
+        os.utime(file, (1_700_000_000 + number,) * 2)
 
 
 def read_stream(spark: SparkSession, folder: Path, form: str = "json") -> DataFrame:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 import os
 import random
 import signal
@@ -30,6 +31,12 @@ def start(spark: SparkSession, folder: Path, way: str) -> Any:
     """One query, with a sink that has each row once."""
     writer = define(spark, folder, way).writeStream.format("parquet").option("checkpointLocation", f"{folder}/{way}-state")
     return writer.trigger(availableNow=True).start(f"{folder}/{way}")
+
+
+def ends_of_batches(folder: Path, way: str) -> list[int]:
+    """How many files each batch and those before it had, by Spark's own notes."""
+    notes = sorted((folder / f"{way}-state" / "offsets").glob("[0-9]*"), key=lambda file: int(file.name))
+    return [json.loads(file.read_text().splitlines()[-1])["logOffset"] + 1 for file in notes]
 
 
 if __name__ == "__main__":
