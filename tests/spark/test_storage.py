@@ -7,6 +7,7 @@ from __future__ import annotations
 
 import json
 import os
+import subprocess
 from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
@@ -94,27 +95,28 @@ def settings() -> Iterator[dict[str, str]]:
 S3 = f"s3a://{storage.BUCKET}"
 
 
-def test_killed_on_hdfs(settings: dict[str, str], tmp_path: Path, request: pytest.FixtureRequest) -> None:
+def test_killed_on_hdfs_and_s3(settings: dict[str, str], tmp_path: Path, request: pytest.FixtureRequest) -> None:
     """Killed with signal 9 and resumed; in the end there is what a run on the disk of this machine leaves.
 
-    The folders have no scheme: HDFS is the default. With ``--kills``, at each of the moments.
+    Folders without a scheme are on HDFS, which is the default. With ``--kills``, at each of the moments.
     """
     rows = posts(150, seed=7, disorder=12)
     rows[50]["time"] = "soon"
     write_files(tmp_path / "in", rows, 5)
-    options = json.dumps(settings)
 
-    def run(folder: str, *moment: str) -> list[Any]:
-        ended = drive("tests.support.storage_driver", options, folder, str(tmp_path / "in"), *moment)
-        assert ended.returncode == (-9 if moment else 0), ended.stderr[-3000:]
-        return [] if moment else list(json.loads(ended.stdout.splitlines()[-1]))
+    def run(*folders: str) -> subprocess.CompletedProcess[str]:
+        return drive("tests.support.storage_driver", json.dumps(settings), str(tmp_path / "in"), *folders)
 
-    expected = run(f"file:{tmp_path}/undisturbed")
-    assert [len(found) > 0 for found in expected] == [True] * 4
-    moments, kills = list(killed_driver.MOMENTS), request.config.getoption("--kills")
-    for moment in moments if kills > 1 else moments[2:3]:
-        run(f"/a b/{moment}", moment, "2")
-        assert run(f"/a b/{moment}") == expected
+    moments = list(killed_driver.MOMENTS)
+    dying = moments if request.config.getoption("--kills") > 1 else moments[2:3]
+    folders = {f"{store}/a b/{moment}": moment for store in ("", S3) for moment in dying}
+    ended = run(*(f"{folder}={moment}=2" for folder, moment in folders.items()))
+    assert ended.returncode == -9, ended.stderr[-3000:]
+    ended = run(*folders, f"file:{tmp_path}/undisturbed")
+    assert ended.returncode == 0, ended.stderr[-3000:]
+    *found, undisturbed = map(json.loads, ended.stdout.splitlines())
+    assert [len(rows) > 0 for rows in undisturbed] == [True] * 4
+    assert found == [undisturbed] * len(folders)
     assert not Path("/a b").exists()
 
 

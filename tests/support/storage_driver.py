@@ -1,6 +1,6 @@
-"""A live stream on a store, in a process of its own: python -m tests.support.storage_driver STORE FOLDER IN [MOMENT BATCH]
+"""Live streams on stores, in a process of its own: python -m tests.support.storage_driver STORES IN FOLDER[=MOMENT=BATCH] ...
 
-With a moment it kills itself when it comes there (see ``killed_driver``), else it prints what it has found.
+With moments it kills itself when all streams have come to theirs (see ``killed_driver``), else it prints what each has found.
 """
 
 from __future__ import annotations
@@ -40,10 +40,14 @@ def found(spark: SparkSession, folder: str) -> list[list[str]]:
 
 
 if __name__ == "__main__":
-    settings, folder, rows, *moment = sys.argv[1:]
+    settings, rows, *given = sys.argv[1:]
+    runs = [run.split("=") for run in given]
     spark = connect(json.loads(settings))
-    if moment:
-        killed_driver.die({open_folder(spark, f"{folder}/check point").path: (moment[0], int(moment[1]))})
-    handle = start(spark, folder, f"file://{rows}")
-    assert handle.await_termination(200)
-    print(json.dumps([list(map(repr, handle.topk())), *found(spark, folder)]))
+    if moments := {
+        open_folder(spark, f"{folder}/check point").path: (moment[0], int(moment[1])) for folder, *moment in runs if moment
+    }:
+        killed_driver.die(moments)
+    handles = [start(spark, folder, f"file://{rows}") for folder, *_ in runs]
+    for handle, (folder, *_) in zip(handles, runs, strict=True):
+        assert handle.await_termination(200)
+        print(json.dumps([list(map(repr, handle.topk())), *found(spark, folder)]))
