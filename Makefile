@@ -89,10 +89,13 @@ $(READY): pyproject.toml constraints.txt
 	$(UV) pip install --quiet --constraint constraints.txt --build-constraint constraints.txt --group dev --editable '.[all]'
 	touch $(READY)
 
-# The package, in the folder dist, to be installed anywhere: pip install 'dist/<the wheel>[all]'.
+# The package, in the folder dist, to be installed anywhere: pip install 'dist/<the wheel>[all]'. It has machine code for this Python and
+# common processors, so that nothing is compiled after installing; with other versions of Numba, the first run compiles.
+CODE := $(CURDIR)/build/machine-code
 wheel: $(READY)
-	rm -rf dist
-	$(UV) build --quiet --wheel --build-constraint constraints.txt --out-dir dist
+	rm -rf dist $(CODE)
+	env NUMBA_CACHE_DIR=$(CODE) $$($(BIN)/python -m swoop.engine.machine_code) $(BIN)/python -c 'import swoop; swoop.warmup(families=True, all_pairs=True)'
+	SWOOP_MACHINE_CODE=$(CODE) $(UV) build --quiet --wheel --build-constraint constraints.txt --out-dir dist
 	@ls dist/*.whl
 
 clean:

@@ -2,15 +2,18 @@
 
 from __future__ import annotations
 
+import io
 import os
+import pickle
 import re
-import shutil
 import subprocess
 import sys
 import zipfile
 from pathlib import Path
 
 import pytest
+
+from swoop.engine.machine_code import level
 
 ROOT = Path(__file__).parents[1]
 PACKAGE = ROOT / "src" / "swoop"
@@ -26,19 +29,51 @@ def run(*command: str | Path, cwd: Path, **more: str) -> str:
 
 
 @pytest.fixture(scope="module")
-def wheel(tmp_path_factory: pytest.TempPathFactory) -> Path:
-    folder = tmp_path_factory.mktemp("dist")
-    run(UV, "build", "--quiet", "--wheel", "--build-constraint", CONSTRAINTS, "--out-dir", folder, ROOT, cwd=folder)
+def code(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """Machine code of the kernels, compiled before the tests and for this processor, and called that of its level."""
+    folder = tmp_path_factory.mktemp("code")
+    for package in ("engine", "text"):
+        (folder / f"{package}_digest").mkdir()
+        for file in (PACKAGE / package / "__pycache__").glob("*.nb[ci]"):
+            target = folder / f"{package}_digest" / file.name
+            target.write_bytes(of_level(file.read_bytes()) if file.suffix == ".nbi" else file.read_bytes())
+    return folder
+
+
+def of_level(index: bytes) -> bytes:
+    """An index of Numba's, with a level in place of the processor."""
+    read = io.BytesIO(index)
+    version, (stamp, names) = pickle.load(read), pickle.load(read)
+    names = {(key[0], (key[1][0], level(), ""), *key[2:]): name for key, name in names.items()}
+    return pickle.dumps(version) + pickle.dumps((stamp, names))
+
+
+def build(folder: Path, **settings: str) -> Path:
+    run(UV, "build", "--quiet", "--wheel", "--build-constraint", CONSTRAINTS, "--out-dir", folder, ROOT, cwd=folder, **settings)
     (found,) = folder.glob("*.whl")
     return found
 
 
-def test_the_wheel_has_every_file_of_the_package(wheel: Path) -> None:
-    """Also those that are no Python, such as the files of the live page."""
+@pytest.fixture(scope="module")
+def wheel(tmp_path_factory: pytest.TempPathFactory, code: Path) -> Path:
+    return build(tmp_path_factory.mktemp("dist"), SWOOP_MACHINE_CODE=str(code))
+
+
+def files_of(wheel: Path) -> set[str]:
+    return {name for name in zipfile.ZipFile(wheel).namelist() if ".dist-info/" not in name}
+
+
+def test_the_wheel_has_every_file_of_the_package(wheel: Path, code: Path, tmp_path: Path) -> None:
+    """Also those that are no Python, such as the files of the live page; and machine code, if there is some."""
     kept = {path.relative_to(PACKAGE.parent).as_posix() for path in PACKAGE.rglob("*") if path.is_file()}
     expected = {name for name in kept if "__pycache__" not in name}
-    found = {name for name in zipfile.ZipFile(wheel).namelist() if ".dist-info/" not in name}
-    assert found == expected
+    prebuilt = {f"swoop/{file.parent.name.partition('_')[0]}/prebuilt/{file.name}" for file in code.rglob("*.nb[ci]")}
+    assert len(prebuilt) > 40
+    assert files_of(wheel) == expected | prebuilt
+    assert f"-cp3{sys.version_info.minor}-linux_" in wheel.name
+    plain = build(tmp_path)
+    assert files_of(plain) == expected
+    assert plain.name.endswith("-py3-none-any.whl")
 
 
 def test_the_first_example_of_the_readme_runs_where_the_wheel_is_installed(wheel: Path, tmp_path: Path) -> None:
@@ -46,15 +81,13 @@ def test_the_first_example_of_the_readme_runs_where_the_wheel_is_installed(wheel
     home = tmp_path / "empty"
     run(UV, "pip", "install", "--quiet", "--constraint", CONSTRAINTS, wheel, cwd=tmp_path, VIRTUAL_ENV=str(home))
     (package,) = home.glob("lib/python*/site-packages/swoop")
-    for compiled in PACKAGE.rglob("*.nb[ci]"):  # what was compiled before the tests is valid wherever the same source lies
-        target = package / compiled.relative_to(PACKAGE)
-        target.parent.mkdir(exist_ok=True)
-        shutil.copy(compiled, target)
     (block, *_) = re.findall(r"```python\n(>>> .*?)```", (ROOT / "README.md").read_text(encoding="utf-8"), re.DOTALL)
     example = tmp_path / "example.txt"
     example.write_text(block, encoding="utf-8")
     said = run(home / "bin" / "python", "-I", "-m", "doctest", "-v", example, cwd=tmp_path)
     assert "Test passed." in said
+    assert not list(package.rglob("__pycache__/*.nbi"))  # nothing was compiled
     where = run(home / "bin" / "python", "-I", "-c", "import swoop; print(swoop.__file__)", cwd=tmp_path)
     assert Path(where.strip()).parent == package
+    assert "compiled kernels came with the package" in " ".join(run(home / "bin" / "swoop", "doctor", cwd=tmp_path).split())
     assert "most similar" in run(home / "bin" / "swoop", "--help", cwd=tmp_path)

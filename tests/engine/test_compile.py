@@ -1,6 +1,6 @@
 """Compilation in practice: lazy imports, the cache on disk, notices. Each in a process of its own.
 
-Tests of swoop.join.warmup.
+Tests of swoop.engine.compile, swoop.engine.machine_code, swoop.join.warmup.
 """
 
 from __future__ import annotations
@@ -34,8 +34,9 @@ print(add(negate(1), 2))
 """What the engine is in large: kernels that are cached. Its own take most of a minute to compile."""
 
 
-def python(code: str | Path, cache: Path | str | None = None) -> subprocess.CompletedProcess[str]:
+def python(code: str | Path, cache: Path | str | None = None, **more: str) -> subprocess.CompletedProcess[str]:
     environment = {name: value for name, value in os.environ.items() if not name.startswith(("NUMBA_", "COV"))}
+    environment |= more
     if cache is not None:
         environment["NUMBA_CACHE_DIR"] = str(cache)
     command = ["-c", code] if isinstance(code, str) else [str(code)]
@@ -72,10 +73,10 @@ def test_a_join_imports_no_data_frames() -> None:
 
 WARM = """
 import swoop
-from swoop.engine import compile
+from swoop.engine.machine_code import KernelCache
 
-asked, load = [], compile._KernelCache.load_overload
-compile._KernelCache.load_overload = lambda self, *given: asked.append(self) or load(self, *given)
+asked, load = [], KernelCache.load_overload
+KernelCache.load_overload = lambda self, *given: asked.append(self) or load(self, *given)
 swoop.warmup()
 warm = len(asked)
 RUN
@@ -91,6 +92,28 @@ def test_nothing_is_left_to_compile_after_a_warmup() -> None:
     assert warm == asked > 5
     assert done.stderr.splitlines()[-1].startswith("swoop: the engine is compiled and ready (")
     assert python(RUN).stderr == ""
+
+
+EVERYTHING = """
+import importlib, pkgutil, swoop, swoop.engine, swoop.text
+from swoop.engine.machine_code import KernelCache
+
+swoop.warmup(families=True, all_pairs=True)
+for package in (swoop.engine, swoop.text):
+    for module in pkgutil.iter_modules(package.__path__, package.__name__ + "."):
+        for function in vars(importlib.import_module(module.name)).values():
+            if isinstance(getattr(function, "_cache", None), KernelCache):
+                print(function.py_func.__module__, function.__name__, len(function.signatures))
+"""
+
+
+def test_a_warmup_can_be_of_everything() -> None:
+    """As for a wheel: one compiled form of each kernel, but for one that only checks need."""
+    done = python(EVERYTHING)
+    kernels = {name: int(forms) for name, forms in (line.rsplit(" ", 1) for line in done.stdout.splitlines())}
+    assert kernels.pop("swoop.engine.arrival settle_spare") == 0, done.stderr
+    assert len(kernels) > 20
+    assert set(kernels.values()) == {1}
 
 
 def test_a_warm_cache_is_used_without_a_word(small: Path, warm_cache: Path) -> None:
@@ -132,16 +155,41 @@ def test_a_damaged_cache_is_compiled_anew(small: Path, warm_cache: Path, tmp_pat
     assert python(small, cache).stderr == ""
 
 
+def test_machine_code_that_came_with_the_package(small: Path, tmp_path: Path) -> None:
+    """It is taken where the cache has nothing and the processor has the level; what is of no use is left alone."""
+    settings = python("import runpy; runpy.run_module('swoop.engine.machine_code', run_name='__main__')").stdout.split()
+    assert python(small, tmp_path / "level", **dict(setting.split("=") for setting in settings)).returncode == 0
+    module, folder = tmp_path / "small.py", tmp_path / "prebuilt"
+    module.write_text(SMALL)
+    folder.mkdir()
+    for file in (tmp_path / "level").rglob("*.nb[ci]"):
+        shutil.copy(file, folder)
+    before = sorted((file, file.read_bytes()) for file in folder.iterdir())
+    assert len(before) == 4
+    done = python(module, tmp_path / "cache")
+    assert (done.stdout.strip(), done.stderr) == ("1", "")
+    other = "from swoop.engine import machine_code; machine_code.LEVELS.clear(); import runpy; "
+    done = python(f"{other} runpy.run_path({str(module)!r})", tmp_path / "another")
+    assert done.stdout.strip() == "1"
+    assert done.stderr.startswith(NOTICE)
+    assert sorted((file, file.read_bytes()) for file in folder.iterdir()) == before
+    for file in folder.glob("small.add-*.nbc"):
+        file.write_bytes(b"damaged")
+    done = python(module, tmp_path / "yet another")
+    assert done.stdout.strip() == "1"
+    assert done.stderr.startswith(NOTICE)
+
+
 def test_a_stamp_covers_the_engine_and_what_a_kernel_imports(tmp_path: Path) -> None:
-    from swoop.engine import compile as _jit
+    from swoop.engine import machine_code
 
     kernel = tmp_path / "kernel.py"
     kernel.write_text("import swoop.charts\nfrom swoop.paper import (\n    data_sets,\n)\n")
-    names = {path.name for path in _jit._read_source(kernel)[1]}
+    names = {path.name for path in machine_code._read_source(kernel)[1]}
     assert names == {"charts.py", "data_sets.py", "__init__.py"}
-    engine = Path(_jit.__file__).parent
-    assert engine.parent / "similarity.py" in _jit._read_source(engine / "rank.py")[1]
-    assert _jit._source_stamp(engine / "arrival.py") == _jit._source_stamp() != _jit._source_stamp(kernel)
+    engine = Path(machine_code.__file__).parent
+    assert engine.parent / "similarity.py" in machine_code._read_source(engine / "rank.py")[1]
+    assert machine_code.source_stamp(engine / "arrival.py") == machine_code.source_stamp() != machine_code.source_stamp(kernel)
 
 
 KERNEL = """
@@ -181,16 +229,16 @@ def test_a_constant_that_changes_is_compiled_anew(tmp_path: Path) -> None:
 def test_the_cache_lies_beside_the_source_or_with_the_user(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     from numba.core import config
 
-    from swoop.engine.compile import _cache_directory
+    from swoop.engine.machine_code import cache_directory
 
     monkeypatch.setattr(config, "CACHE_DIR", "")
     source = str(tmp_path / "module.py")
-    assert _cache_directory(source) == str(tmp_path / "__pycache__")
+    assert cache_directory(source) == str(tmp_path / "__pycache__")
     monkeypatch.setattr(os, "access", lambda *_: False)
-    assert "numba" in _cache_directory(source)
+    assert "numba" in cache_directory(source)
     (tmp_path / "__pycache__").mkdir()
     (tmp_path / "__pycache__" / "kernel.nbi").write_bytes(b"")
-    assert _cache_directory(source) == str(tmp_path / "__pycache__")
+    assert cache_directory(source) == str(tmp_path / "__pycache__")
 
 
 def test_warmup_can_be_quiet(capsys: pytest.CaptureFixture[str]) -> None:

@@ -9,7 +9,7 @@ from swoop.spec import ALGORITHMS
 
 
 def compile_all() -> None:
-    swoop.warmup(families=True)
+    swoop.warmup(families=True, all_pairs=True)
     for name in ALGORITHMS:
         join = swoop.TopKJoin(k=1, window=5, algorithm=name)
         for time in range(3):

@@ -58,11 +58,13 @@ def _demo(seconds: float | None, port: int | None, report: Path, folder: Path, c
         f"Swoop keeps the {K} most similar pairs of posts in the last {WINDOW} of a stream, and waves of near copies, exactly."
     )
     steps = closing.enter_context(Steps())
-    steps.step("compiling the engine (only once)")
-    warmup(quiet=True)
-    threading.Thread(target=load_chart_packages, name="swoop demo drawing", daemon=True).start()
     steps.step("starting Spark")
+    compiling = threading.Thread(target=lambda: warmup(quiet=True, families=True), name="swoop demo compiling", daemon=True)
+    compiling.start()
     spark = closing.enter_context(spark_session(None))
+    steps.step("compiling the engine (only once)")
+    compiling.join()
+    threading.Thread(target=load_chart_packages, name="swoop demo drawing", daemon=True).start()
     stopped = closing.enter_context(interruptible())  # after Spark, which installs its own handler for Ctrl-C
     page = closing.enter_context(served(port, "Swoop demo"))
     feeds = Feeds([page.board.take_changes] if page else [])

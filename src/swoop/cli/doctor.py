@@ -127,20 +127,21 @@ def _purpose(extra: str) -> str:
 
 
 def _numba_cache(warm: bool) -> Finding:
-    from swoop.engine import compile as _jit
+    from swoop.engine import machine_code
 
     if warm:
         from swoop.join.warmup import warmup
 
         warmup(quiet=True)
-    folder = Path(_jit._cache_directory(str(Path(_jit.__file__))))
-    stamp = _jit._source_stamp().encode()
-    kernels = [path for path in folder.glob("*.nbi") if stamp in path.read_bytes()] if folder.is_dir() else []
+    folder = Path(machine_code.cache_directory(machine_code.__file__))
+    kernels = machine_code.kernels_in(folder)
     existing = folder
     while not existing.exists():
         existing = existing.parent
     writable = os.access(existing, os.W_OK)
-    found = f"{len(kernels)} compiled kernels in {folder}{'' if writable else ', which is not writable'}"
+    found = f"{kernels} compiled kernels in {folder}{'' if writable else ', which is not writable'}"
+    if prebuilt := machine_code.prebuilt_kernels():
+        return Finding("Numba cache", "ok", f"{prebuilt} compiled kernels came with the package, {found}")
     if kernels:
         return Finding("Numba cache", "ok", found)
     if not writable:

@@ -2,14 +2,16 @@
 
 from __future__ import annotations
 
+import os
+import subprocess
 import sys
 import time
 
 
-def warmup(*, quiet: bool = False, families: bool = False) -> float:
+def warmup(*, quiet: bool = False, families: bool = False, all_pairs: bool = False) -> float:
     """Compile every kernel that a join needs, or load it from the cache. Returns the seconds that took.
 
-    With ``families=True``, also those of :class:`swoop.Families`.
+    With ``families=True``, also those of :class:`swoop.Families`; with ``all_pairs=True``, also those of joins with ``k=None``.
 
     >>> import swoop
     >>> swoop.warmup(quiet=True) > 0
@@ -19,6 +21,7 @@ def warmup(*, quiet: bool = False, families: bool = False) -> float:
     from swoop.text.functions import char_ngrams, words
 
     start = time.perf_counter()
+    meanwhile = _begin_with_families() if families else None
     join = TopKJoin(k=1, window=1, track_changes=True)
     join.insert(["a", b"a"], 0)
     join.insert([1, 2], 0)
@@ -30,11 +33,25 @@ def warmup(*, quiet: bool = False, families: bool = False) -> float:
     join.topk()
     join.changes()
     if families:
+        if meanwhile is not None:
+            meanwhile.wait()
         _warm_families()
+    if all_pairs:
+        _warm_all_pairs()
     seconds = time.perf_counter() - start
     if not quiet:
         print(f"swoop: the engine is compiled and ready ({seconds:.1f} s)", file=sys.stderr)
     return seconds
+
+
+def _begin_with_families() -> subprocess.Popen[bytes] | None:
+    """Compile the largest kernel of families in another process, if it must be: one process compiles on one core."""
+    from swoop.engine.families import insert_sets
+
+    if insert_sets._cache.is_filled() or (os.cpu_count() or 1) < 2:  # type: ignore[attr-defined]
+        return None
+    code = "from swoop.join.warmup import _warm_families; _warm_families()"
+    return subprocess.Popen([sys.executable, "-c", code], stdin=subprocess.DEVNULL, stderr=subprocess.DEVNULL)  # noqa: S603
 
 
 def _warm_families() -> None:
@@ -50,3 +67,14 @@ def _warm_families() -> None:
     found.families()
     found.changes()
     families_history({"id": [1], "time": [1], "tokens": [[1]]}, 0.5, window=1)
+
+
+def _warm_all_pairs() -> None:
+    from swoop.join.topk_join import TopKJoin
+
+    join = TopKJoin(k=None, window=1, min_similarity=0.5)
+    for now in range(2):
+        join.insert_many({"tokens": [[1, 2], [1, 2, 3]], "time": [now, now]})
+    join._engine.warm()
+    join.topk()
+    join.advance(3)

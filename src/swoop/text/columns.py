@@ -65,7 +65,7 @@ def _replace(texts: pa.Array, which: np.ndarray, change: Any) -> pa.Array:
 def _ends_and_bytes(texts: pa.Array) -> tuple[np.ndarray, np.ndarray]:
     """Where texts end, after where the first begins, and the bytes that this speaks of."""
     _, ends, data = texts.buffers()
-    return np.frombuffer(ends, np.int64)[texts.offset : texts.offset + len(texts) + 1], _bytes_of(data)
+    return _read_only(ends, np.int64)[texts.offset : texts.offset + len(texts) + 1], _bytes_of(data)
 
 
 @cache
@@ -86,8 +86,14 @@ def make_tokens(texts: pa.Array, function: TokenFunction) -> Iterator[Block]:
 
 
 def _bytes_of(buffer: pa.Buffer | None) -> np.ndarray:
-    """The bytes of a buffer. As kernels are compiled for arrays that cannot be written to, no bytes cannot be either."""
-    return np.frombuffer(buffer, np.uint8) if buffer is not None and buffer.size else np.frombuffer(b" ", np.uint8)[:0]
+    return _read_only(buffer, np.uint8) if buffer is not None and buffer.size else _read_only(b" ", np.uint8)[:0]
+
+
+def _read_only(buffer: Any, kind: type[np.generic]) -> np.ndarray:
+    """Arrow's buffers can be written to or not, as it happens; kernels are compiled for arrays that cannot."""
+    found = np.frombuffer(buffer, kind)
+    found.flags.writeable = False
+    return found
 
 
 def _read_block(texts: pa.Array, function: TokenFunction) -> tuple[np.ndarray, Texts]:

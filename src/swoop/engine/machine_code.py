@@ -1,0 +1,195 @@
+"""Where the machine code of kernels is: in a cache on disk, or in the package as it was installed.
+
+Numba's own cache looks at one source file only, so a kernel would stay stale after a change in a helper's file or of a
+constant that was imported; ours is stamped with all files of the engine, with the kernel's own, and with all modules of this
+package that these import. A cache directory that cannot be written to is read from and otherwise left alone.
+
+A package that was built for a platform brings machine code along, in folders ``prebuilt`` beside the sources. It is for a level
+of processors that is common, and is taken where the processor has that level and the cache has nothing; its key in the index is
+Numba's, with the level in place of a processor's name. ``python -m swoop.engine.machine_code`` prints the settings with which
+Numba compiles for the level.
+"""
+
+from __future__ import annotations
+
+import hashlib
+import os
+import platform
+import re
+import sys
+from collections.abc import Callable
+from contextlib import suppress
+from functools import cache
+from pathlib import Path
+from typing import Any, ClassVar
+
+import llvmlite.binding as llvm
+import numba
+from numba.core import caching, config
+
+PREBUILT = "prebuilt"
+LEVELS = {"x86_64": ("x86-64-v3", ("avx2", "bmi", "bmi2", "f16c", "fma", "lzcnt", "movbe", "popcnt", "sse4.2"))}
+"""By the machine: the name of its level, and features that a processor of the level has."""
+
+_notice_shown = False
+
+_ENGINE = Path(__file__).parent
+_PACKAGE = _ENGINE.parent
+_IMPORT = re.compile(
+    rf"^(?:from ({_PACKAGE.name}(?:\.\w+)*) import (?:\(([^)]*)\)|(.*))|import ({_PACKAGE.name}(?:\.\w+)*))", re.MULTILINE
+)
+"""An import of this package at the top of a file: the module, and the names if there are any."""
+
+
+@cache
+def source_stamp(source: Path = Path(__file__)) -> str:
+    """Of everything that a kernel in the given file can freeze: the engine, the file, and what they import of this package."""
+    reached = {*_ENGINE.glob("*.py"), source}
+    waiting = sorted(reached)
+    while waiting:
+        imported = _read_source(waiting.pop())[1] - reached
+        reached |= imported
+        waiting += imported
+    digest = hashlib.sha256()
+    for path in sorted(reached):
+        digest.update(path.name.encode() + b"\0" + _read_source(path)[0])
+    return digest.hexdigest()
+
+
+@cache
+def _read_source(path: Path) -> tuple[bytes, frozenset[Path]]:
+    """The digest of a source file, and the files of this package that it imports. By pattern: parsing would take too long."""
+    content = path.read_bytes()
+    imported: set[Path] = set()
+    for module, listed, names, whole in _IMPORT.findall(content.decode()):
+        found = _files_of_module(module or whole)
+        imported |= found
+        if any(path.name == "__init__.py" for path in found):  # names may be modules
+            for name in re.findall(r"\w+", listed or names):
+                imported |= _files_of_module(f"{module}.{name}")
+    return hashlib.sha256(content).digest(), frozenset(imported)
+
+
+@cache
+def _files_of_module(name: str) -> frozenset[Path]:
+    place = _PACKAGE.parent.joinpath(*name.split("."))
+    return frozenset(path for path in (place.with_suffix(".py"), place / "__init__.py") if path.is_file())
+
+
+def cache_directory(source: str) -> str:
+    """The directory asked for by NUMBA_CACHE_DIR, else beside the source if it is there or can be made, else the user's."""
+    if config.CACHE_DIR:
+        return str(caching.UserProvidedCacheLocator(cache_directory, source).get_cache_path())
+    beside = os.path.join(os.path.dirname(source), "__pycache__")
+    writable = os.access(beside if os.path.isdir(beside) else os.path.dirname(source), os.W_OK)
+    if writable or any(Path(beside).glob("*.nbi")):
+        return beside
+    return str(caching.UserWideCacheLocator(cache_directory, source).get_cache_path())
+
+
+class _Locator(caching._CacheLocator):  # type: ignore[misc]
+    def __init__(self, function: Callable[..., Any], source: str) -> None:
+        self._source = Path(source)
+
+    @classmethod
+    def from_function(cls, function: Callable[..., Any], source: str) -> _Locator:
+        return cls(function, source)
+
+    def get_cache_path(self) -> str:
+        return cache_directory(str(self._source))
+
+    def get_source_stamp(self) -> str:
+        return source_stamp(self._source)
+
+    def get_disambiguator(self) -> str:
+        return "swoop"
+
+
+class _PrebuiltLocator(_Locator):
+    def get_cache_path(self) -> str:
+        return str(self._source.parent / PREBUILT)
+
+
+class _Implementation(caching.CompileResultCacheImpl):  # type: ignore[misc]
+    _locator_classes: ClassVar = [_Locator]
+
+
+class _PrebuiltImplementation(caching.CompileResultCacheImpl):  # type: ignore[misc]
+    _locator_classes: ClassVar = [_PrebuiltLocator]
+
+
+class _Prebuilt(caching.FunctionCache):  # type: ignore[misc]
+    """The machine code that came with the package, if it did and if it is for this processor."""
+
+    _impl_class = _PrebuiltImplementation
+
+    def _index_key(self, signature: Any, codegen: Any) -> Any:
+        key = super()._index_key(signature, codegen)
+        return (key[0], (key[1][0], level(), ""), *key[2:])
+
+
+class KernelCache(caching.FunctionCache):  # type: ignore[misc]
+    """The machine code of a kernel on disk."""
+
+    _impl_class = _Implementation
+
+    def __init__(self, function: Callable[..., Any]) -> None:
+        super().__init__(function)
+        prebuilt = os.path.isdir(os.path.join(os.path.dirname(function.__code__.co_filename), PREBUILT))
+        self._prebuilt = _Prebuilt(function) if prebuilt and level() else None
+
+    def load_overload(self, signature: Any, target_context: Any) -> Any:
+        found = None
+        try:
+            found = super().load_overload(signature, target_context)
+        except MemoryError:
+            raise
+        except Exception:  # a cache that cannot be read, whatever is in it, is as good as none
+            with suppress(OSError):
+                self.flush()
+        if found is None and self._prebuilt is not None:
+            with suppress(Exception):
+                found = self._prebuilt.load_overload(signature, target_context)
+        if found is None:
+            _show_notice()
+        return found
+
+    def is_filled(self) -> bool:
+        """Whether there is machine code on disk, for any processor."""
+        with suppress(Exception):
+            return any(found._cache_file._load_index() for found in (self, self._prebuilt) if found is not None)
+        return False
+
+    def save_overload(self, signature: Any, data: Any) -> None:
+        with suppress(OSError):  # a read-only cache: compiled for this process only
+            super().save_overload(signature, data)
+
+
+@cache
+def level() -> str | None:
+    """The level of this machine's processors for which packages are built, if this processor has it."""
+    name, needed = LEVELS.get(platform.machine(), (None, ()))
+    features = llvm.get_host_cpu_features() if name else {}
+    return name if all(features.get(feature) for feature in needed) else None
+
+
+def kernels_in(folder: Path) -> int:
+    """How many kernels of the engine there are in a folder, as the sources are now."""
+    return sum(source_stamp().encode() in index.read_bytes() for index in folder.glob("*.nbi"))
+
+
+def prebuilt_kernels() -> int:
+    """How many kernels of the engine came with the package, for this processor and this Numba."""
+    indexes = list((_ENGINE / PREBUILT).glob("*.nbi")) if level() else []
+    return kernels_in(_ENGINE / PREBUILT) if indexes and numba.__version__.encode() in indexes[0].read_bytes() else 0
+
+
+def _show_notice() -> None:
+    global _notice_shown
+    if not _notice_shown:
+        _notice_shown = True
+        print("swoop: compiling the engine for this machine, once; this takes about a minute ...", file=sys.stderr)
+
+
+if __name__ == "__main__":
+    print(f"NUMBA_CPU_NAME={level()} NUMBA_CPU_FEATURES=" if level() else "")
