@@ -22,7 +22,7 @@ from swoop.errors import InvalidArgument
 from swoop.live import manifest
 from swoop.live.files import LOCAL, SCHEME, Folder, create_by_listing, part_of
 
-OBJECT_STORES = frozenset({"s3a", "s3", "s3n", "gs", "oss", "cosn", "obs"})
+OBJECT_STORES = frozenset({"s3a", "s3", "s3n", "gs", "oss", "cosn", "cos", "obs", "oci"})
 """Where a file appears, whole, when it is closed, and where a rename is a copy."""
 
 CONDITIONAL = "fs.option.create.conditional.overwrite"  # what Hadoop calls a file that is created only if there is none
