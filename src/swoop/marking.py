@@ -63,6 +63,16 @@ def marked(text: str, others: frozenset[str], longest: int) -> list[Part]:
     return [part for part in found if part.text]
 
 
+def left_out(text: str, others: frozenset[str], parts: Sequence[Part]) -> int:
+    """How many differences of a text are not in the parts that are shown of it.
+
+    >>> text, others = "so " * 99 + "odd" + " so" * 99 + " even", frozenset(["so"])
+    >>> left_out(text, others, marked(text, others, 40)), left_out(text, others, marked(text, others, 999))
+    (1, 0)
+    """
+    return max(0, len(_runs(text, others)) - sum(part.differs for part in parts))
+
+
 def marked_together(texts: Sequence[str], longest: int) -> list[list[Part]]:
     """Texts of one family in parts: each is marked against the first, and the first against what all others share.
 

@@ -297,6 +297,6 @@ def test_a_page_beyond_this_machine_is_warned_of(monkeypatch: pytest.MonkeyPatch
     with served(8000, "swoop stream", "0.0.0.0", "secret"):
         pass
     messages.cache_clear()
-    assert given == {"port": 8000, "title": "swoop stream", "host": "0.0.0.0", "token": "secret"}
+    assert given == {"port": 8000, "title": "swoop stream", "host": "0.0.0.0", "token": "secret", "origin": None}
     told = capsys.readouterr().err
     assert "warning: everyone can see it" in told

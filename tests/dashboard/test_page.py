@@ -83,6 +83,7 @@ def test_it_comes_back_after_the_server(watch: Callable[..., Watched], posts: Po
         watched = watch(page)
         tab = watched.tab
         wait_until(tab, lambda: shown(tab) == said(posts))
+        expect(tab.locator("#timeline canvas")).to_be_visible(timeout=15_000)  # all is loaded
         watched.links_may_fail = True
     expect(tab.locator("#status")).to_have_text("reconnecting …")
     for _ in range(30):
@@ -185,7 +186,7 @@ def test_the_end_of_the_stream(watch: Callable[..., Watched], page: Page, posts:
     wait_until(tab, lambda: shown(tab) == said(posts))
     tab.get_by_role("button", name="Pause").click()
     posts.is_active = False
-    expect(tab.get_by_role("alert")).to_have_text("The stream has stopped. This is its final state.")
+    expect(tab.get_by_role("alert")).to_have_text("The stream has ended. This is its final state.")
     posts.failure = RuntimeError("the <b>disk</b> is full")
     expect(tab.get_by_role("alert")).to_contain_text("RuntimeError: the <b>disk</b> is full")
     expect(tab.locator("#status")).to_have_text("the stream has failed")
@@ -212,7 +213,7 @@ def test_a_plain_join_shows_tokens_and_distances(watch: Callable[..., Watched]) 
     with serve(join) as page:
         tab = watch(page).tab
         expect(tab.locator(".similarity")).to_have_text(["-2", "-4", "-4"])
-        expect(tab.locator(".pair").first.locator(".side").first.locator("li")).to_have_text(["a", "b", "c", "e"])
+        expect(tab.locator(".pair").first.locator(".side").first.locator("li")).to_have_text(["e", "a", "b", "c"])
         expect(tab.locator("#timeline canvas")).to_be_visible()
         tab.get_by_label("at least").fill("-3")
         expect(tab.locator(".similarity")).to_have_text(["-2"])
@@ -227,6 +228,7 @@ def test_narrow_dark_and_token(watch: Callable[..., Watched], posts: Posts) -> N
         tab.wait_for_timeout(300)
         assert tab.evaluate("document.documentElement.scrollWidth") == 360
         dark = tab.evaluate("getComputedStyle(document.body).backgroundColor")
+        tab.get_by_role("button", name="More", exact=True).click()
         tab.locator("#theme").click()
         assert tab.evaluate("getComputedStyle(document.body).backgroundColor") != dark
         tab.reload()

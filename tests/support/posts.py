@@ -71,6 +71,10 @@ class Posts:
         return self.join.skyband()
 
     @property
+    def spec(self) -> Any:
+        return self.join  # which has the same attributes
+
+    @property
     def stats(self) -> Any:
         stats = self.join.stats
         names = ("sets", "window_size", "stock_size", "vocabulary_size", "memory_bytes")

@@ -235,6 +235,9 @@ def stream(
         int | None,
         typer.Option(help="Serve the live page on this port; 0 picks a free one.", metavar="PORT", rich_help_panel=o.EXECUTION),
     ] = None,
+    title: Annotated[
+        str | None, typer.Option(help="Title of the live page.", metavar="TEXT", rich_help_panel=o.EXECUTION)
+    ] = None,
     host: Annotated[
         str,
         typer.Option(
@@ -306,6 +309,7 @@ def stream(
         once=once,
         flush=not no_flush,
         serve=serve,
+        title=title,
         host=host,
         token=token,
         jars=jars,
@@ -370,6 +374,7 @@ def demo(
         int, typer.Option(help="Port of the live page, on loopback; 0 picks a free one.", min=0, max=65535, metavar="PORT")
     ] = 0,
     page: Annotated[bool, typer.Option("--page/--no-page", help="Serve a live page, or only use the terminal.")] = True,
+    title: Annotated[str, typer.Option(help="Title of the live page.", metavar="TEXT")] = "Swoop demo",
     report: Annotated[Path, typer.Option(help="File for the report.", metavar="FILE")] = Path("swoop-demo.html"),
 ) -> int:
     """Watch Swoop on a simulated feed of posts.
@@ -383,7 +388,7 @@ def demo(
     """
     from swoop.cli import demo as command
 
-    return command.demo(None if forever else seconds, port if page else None, report)
+    return command.demo(None if forever else seconds, port if page else None, report, title)
 
 
 @app.command(cls=Command)

@@ -39,17 +39,17 @@ REPORTED = 500  # batches whose changes are in the report
 
 
 @quiet_log()
-def demo(seconds: float | None, port: int | None, report: Path) -> int:
+def demo(seconds: float | None, port: int | None, report: Path, title: str = "Swoop demo") -> int:
     """Run for some seconds, or until Ctrl-C. Returns the exit code."""
     folder = Path(tempfile.mkdtemp(prefix="swoop-demo-"))
     try:
         with ExitStack() as closing:
-            return _demo(seconds, port, report, folder, closing)
+            return _demo(seconds, port, report, title, folder, closing)
     finally:
         shutil.rmtree(folder, ignore_errors=True)
 
 
-def _demo(seconds: float | None, port: int | None, report: Path, folder: Path, closing: ExitStack) -> int:
+def _demo(seconds: float | None, port: int | None, report: Path, title: str, folder: Path, closing: ExitStack) -> int:
     from swoop.demo.report import load_chart_packages, write_report
     from swoop.join.warmup import warmup
     from swoop.results import Changes, FamilyChanges
@@ -66,7 +66,7 @@ def _demo(seconds: float | None, port: int | None, report: Path, folder: Path, c
     compiling.join()
     threading.Thread(target=load_chart_packages, name="swoop demo drawing", daemon=True).start()
     stopped = closing.enter_context(interruptible())  # after Spark, which installs its own handler for Ctrl-C
-    page = closing.enter_context(served(port, "Swoop demo"))
+    page = closing.enter_context(served(port, title, origin="simulated posts"))
     feeds = Feeds([page.board.take_changes] if page else [])
     shown = Shown(*_start(spark, folder, feeds), Waves())
     if page is not None:

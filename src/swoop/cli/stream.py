@@ -65,6 +65,7 @@ class StreamOptions:
     once: bool = False
     flush: bool = True
     serve: int | None = None
+    title: str | None = None
     host: str = "127.0.0.1"
     token: str | None = None
     jars: str | None = None
@@ -149,7 +150,9 @@ def stream(
     with ExitStack() as closing:
         pipe = _open_pipe(options, closing)
         source = options.find_source(pipe)
-        page = closing.enter_context(served(options.serve, "swoop stream", options.host, options.token))
+        title = "swoop stream" if options.title is None else options.title
+        origin = "standard input" if pipe is not None else options.source
+        page = closing.enter_context(served(options.serve, title, options.host, options.token, origin))
         steps = closing.enter_context(Steps())
         steps.step("starting Spark")
         spark = closing.enter_context(spark_session(options.master, options.memory, **settings))
@@ -340,7 +343,9 @@ def interruptible() -> Iterator[list[int]]:
 
 
 @contextmanager
-def served(port: int | None, title: str, host: str = "127.0.0.1", token: str | None = None) -> Iterator[Page | None]:
+def served(
+    port: int | None, title: str, host: str = "127.0.0.1", token: str | None = None, origin: str | None = None
+) -> Iterator[Page | None]:
     """The live page, for as long as the stream runs."""
     if port is None:
         yield None
@@ -349,7 +354,7 @@ def served(port: int | None, title: str, host: str = "127.0.0.1", token: str | N
 
     with warnings.catch_warnings(record=True) as warned:
         warnings.simplefilter("always")
-        page = serve(port=port, title=title, host=host, token=token)
+        page = serve(port=port, title=title, host=host, token=token, origin=origin)
     with page:
         for warning in warned:
             info(f"warning: {warning.message}", style=ORANGE)

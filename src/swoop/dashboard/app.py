@@ -12,11 +12,14 @@ from importlib.resources import files
 from typing import Annotated
 
 from fastapi import FastAPI, Header, HTTPException, Query, Request, Response
+from fastapi.responses import StreamingResponse
 from fastapi.sse import EventSourceResponse, ServerSentEvent
 
 from swoop.dashboard.board import Board
 from swoop.dashboard.bundle import bundle
+from swoop.dashboard.downloads import FORMATS, pieces, written
 from swoop.dashboard.guard import Guard
+from swoop.dashboard.kept import kept_page
 from swoop.errors import NotInWindow
 
 log = logging.getLogger("swoop.dashboard")
@@ -49,7 +52,7 @@ class Refresher:
 
 
 def make_app(board: Board, closing: asyncio.Event, *, names: frozenset[str] | None, token: str | None, cookie: str) -> Guard:
-    """The application: the page, its events and its explanations, behind the checks of :class:`Guard`.
+    """The application: the page, its events, explanations and downloads, behind the checks of :class:`Guard`.
 
     When ``closing`` is set, the event streams end.
     """
@@ -131,6 +134,23 @@ def make_app(board: Board, closing: asyncio.Event, *, names: frozenset[str] | No
         except NotInWindow as error:
             raise HTTPException(404, str(error)) from error
 
+    @app.get("/download/page.html")
+    async def keep(request: Request) -> Response:
+        await _either(prepared, closing)
+        moment = await asyncio.to_thread(board.moment)
+        page = await asyncio.to_thread(kept_page, moment, static, charts[0] if charts else None)
+        return Response(page, headers=_attached("swoop.html"), media_type="text/html; charset=utf-8")
+
+    @app.get("/download/{what}.{format}")
+    def download(what: str, format: str) -> Response:
+        if format not in FORMATS:
+            raise HTTPException(404)
+        try:
+            file = written(board.download(what), format)
+        except NotInWindow as error:
+            raise HTTPException(404, str(error)) from error
+        return StreamingResponse(pieces(file), headers=_attached(f"swoop-{what}.{format}"), media_type=FORMATS[format])
+
     return Guard(app, names=names, token=token, cookie=cookie)
 
 
@@ -142,6 +162,11 @@ async def _either(*events: asyncio.Event) -> None:
     finally:
         for task in waiting:
             task.cancel()
+
+
+def _attached(name: str) -> dict[str, str]:
+    """Headers of something that is saved under a name, not shown."""
+    return {"Content-Disposition": f'attachment; filename="{name}"', "Cache-Control": "no-store"}
 
 
 def _file(request: Request, name: str, content: bytes) -> Response:

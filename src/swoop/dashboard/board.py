@@ -8,10 +8,13 @@ import threading
 import time
 from collections import deque
 from collections.abc import Callable, Sequence
+from contextlib import suppress
 from itertools import chain
-from typing import Any, NamedTuple, Protocol, cast
+from typing import TYPE_CHECKING, Any, NamedTuple, Protocol, cast
 
+from swoop.dashboard.change_log import ChangeLog, Kept
 from swoop.dashboard.differences import State, difference, merged
+from swoop.dashboard.downloads import result_of
 from swoop.dashboard.families import FamilySource, members_of
 from swoop.dashboard.lives import Lives
 from swoop.dashboard.reading import Reader
@@ -19,6 +22,9 @@ from swoop.dashboard.timeline import Timeline
 from swoop.dashboard.wire import facts_of, key_of, shown_id, shown_texts, shown_tokens
 from swoop.errors import NotInWindow
 from swoop.results import Change, Explanation, FamilyChange, FamilyChanges, Pair, SkybandStep
+
+if TYPE_CHECKING:
+    import pyarrow as pa
 
 PENDING = 20_000  # changes that may wait for the next refresh; older ones are dropped
 DIFFERENCES = 240  # a minute of them
@@ -29,7 +35,9 @@ class Source(Protocol):
     """What the page reads: a running stream's handle, or a :class:`swoop.TopKJoin`.
 
     Optional: ``texts(pair)`` with the texts of the newer and the older set, ``is_active`` (otherwise the stream counts as
-    running) and ``failure``, the error that ended it. Metrics are attributes of ``stats``, as far as it has them.
+    running) and ``failure``, the error that ended it; ``spec``, what it was asked for (``k``, ``window``, ``similarity``,
+    ``min_similarity``, which may also be attributes of its own); ``reasons`` of rejected rows (:class:`swoop.reasons.Reasons`)
+    and ``late_rows``. Metrics are attributes of ``stats``, as far as it has them.
     """
 
     def topk(self) -> Sequence[Pair]: ...
@@ -85,6 +93,8 @@ class Board:
     ----------
     title
         The title of the page.
+    origin
+        Where the stream comes from, such as the name of a file; the page says it.
     limit
         The maximum number of pairs shown.
     stays
@@ -111,7 +121,13 @@ class Board:
     """
 
     def __init__(
-        self, title: str = "Swoop", *, limit: int = 100, stays: int = 200, clock: Callable[[], float] = time.monotonic
+        self,
+        title: str = "Swoop",
+        *,
+        origin: str | None = None,
+        limit: int = 100,
+        stays: int = 200,
+        clock: Callable[[], float] = time.monotonic,
     ) -> None:
         self._life = secrets.token_hex(4)
         self._lock = threading.Lock()
@@ -121,7 +137,8 @@ class Board:
         self._source: Source | None = None
         self._families: FamilySource | None = None
         self._timeline, self._lives = Timeline(stays), Lives(stays)
-        self._reader = Reader(title, limit, clock)
+        self._reader = Reader(title, limit, clock, origin)
+        self._logs = {"changes": ChangeLog(), "family-changes": ChangeLog()}
         self._version = 0
         self._state: State = self._reader.read(None, None, self._timeline, self._lives, complete=False)
         self._differences: deque[State] = deque(maxlen=DIFFERENCES)
@@ -143,6 +160,7 @@ class Board:
         Without it, the timelines are derived from what is there from time to time, and miss what is short.
         """
         of_families = isinstance(changes, FamilyChanges) or (len(changes) and isinstance(changes[0], FamilyChange))
+        self._logs["family-changes" if of_families else "changes"].put(changes)
         with self._lock:
             (self._family_changes if of_families else self._changes).put(changes)
 
@@ -244,6 +262,42 @@ class Board:
             **shown_texts(newer_text, older_text, TEXT),
             **shown_tokens(source.explain(known_pair), TOKENS),
         }
+
+    def download(self, what: str) -> Kept | pa.Table:
+        """What people take away: the ``result`` or ``families`` of now, or all ``changes`` or ``family-changes``.
+
+        Raises
+        ------
+        NotInWindow
+            If there is no such thing.
+        """
+        if what in self._logs:
+            if (kept := self._logs[what].read()) is None:
+                raise NotInWindow(
+                    "there are no changes here: either none have happened, or the page was not told of them; "
+                    "pass page.board.take_changes to start(changes=...)"
+                )
+            return kept
+        with self._refreshing:
+            source, families = self._source, self._families
+            if what == "result" and source is not None:
+                return result_of(source.topk(), source)
+            if what == "families" and families is not None:
+                return result_of(families.families(), families)
+        raise NotInWindow(f"the page shows no {what}")
+
+    def moment(self) -> dict[str, Any]:
+        """The state, and all that the page would ask for about it, as JSON: what a kept page has in it."""
+        self.refresh()
+        state = self._state
+        pairs, families = {}, {}
+        for key, pair in state["pairs"].items():
+            with suppress(NotInWindow):  # it has just left
+                pairs[key] = self.explain(pair["newer"], pair["older"], key)
+        for key in state["families"]:
+            with suppress(NotInWindow):
+                families[key] = self.family(key)
+        return {"state": state, "pairs": pairs, "families": families}
 
     def family(self, key: str) -> dict[str, Any]:
         """A family that is shown, with its members and their texts, as JSON.

@@ -6,14 +6,16 @@ import logging
 import math
 from collections import deque
 from collections.abc import Callable, Sequence
+from contextlib import suppress
 from itertools import islice
 from typing import TYPE_CHECKING, Any
 
 from swoop.dashboard.differences import State
 from swoop.dashboard.families import FamilyReader, FamilySource
+from swoop.dashboard.headline import headline
 from swoop.dashboard.lives import Lives
 from swoop.dashboard.timeline import Timeline
-from swoop.dashboard.wire import clipped, facts_of, key_of, shown_texts, shown_time, shown_tokens, stairs
+from swoop.dashboard.wire import clipped, facts_of, key_of, shown_id, shown_texts, shown_time, shown_tokens, stairs
 from swoop.errors import NotInWindow
 from swoop.results import Explanation, Pair
 from swoop.times import Time
@@ -28,7 +30,7 @@ METRICS = (
     "batch", "batch_rows", "batch_seconds", "families",
 )  # fmt: skip
 TEXT = 280  # characters of a text beside another one
-REASONS, REASON = 4, 160  # reasons of rejected rows that are shown, and characters of each
+REASONS, REASON = 20, 160  # reasons of rejected rows that are shown, and characters of each
 TOKENS = 80  # of each kind, where there is no text
 WORDS = 500  # tokens of each kind to search in, where there is one
 RATE_SPAN = 10.0
@@ -47,8 +49,8 @@ class Reader:
         Reads the families.
     """
 
-    def __init__(self, title: str, limit: int, clock: Callable[[], float]) -> None:
-        self._title, self._limit, self._clock = title, limit, clock
+    def __init__(self, title: str, limit: int, clock: Callable[[], float], origin: str | None) -> None:
+        self._title, self._limit, self._clock, self._origin = title, limit, clock, origin
         self.pairs: dict[str, Pair] = {}
         self.families = FamilyReader(clock)
         self._rows: dict[str, dict[str, Any]] = {}
@@ -99,14 +101,16 @@ class Reader:
                 self._failing = status["reason"] or ""
         return {
             "title": self._title,
+            "about": headline(shown, self._origin),
             "status": status,
             "now": shown_time(self._now),
             "metrics": metrics,
+            "unused": _unused(shown),
             "shows": {"pairs": source is not None or families is None, "families": families is not None},
             "order": list(self.pairs),
             "skyband": self._stairs,
             "pairs": self._rows,
-            "stays": timeline.rows(),
+            "stays": timeline.rows(lambda pair: _texts(source, pair)[0]),
             "family_orders": dict(self.families.orders),
             "families": self.families.rows,
             "ended": dict(self.families.ended),
@@ -140,8 +144,6 @@ class Reader:
             self._rate = self._measured(now, values.get("rows", values.get("sets", 0)))
         if "batch_seconds" in values:
             values["batch_seconds"] = round(values["batch_seconds"], 4)
-        if (reasons := getattr(source, "reasons", None)) is not None:
-            values["reasons"] = [clipped(line, REASON)[0] for line in reasons.lines()[:REASONS]]
         return {**values, "watermark": shown_time(getattr(stats, "watermark", None)), "rate": self._rate}
 
     def _measured(self, now: float, rows: int) -> float | None:
@@ -159,15 +161,36 @@ class Reader:
 def _row(source: Source, pair: Pair) -> dict[str, Any]:
     """A pair with its texts and tokens, which never change, so they are read once."""
     explanation: Explanation | None = None
-    texts: tuple[str | None, str | None] = (None, None)
-    try:
+    with suppress(NotInWindow):  # it has just left
         explanation = source.explain(pair)
-        if hasattr(source, "texts"):
-            texts = source.texts(pair)
-    except NotInWindow:  # it has just left
-        pass
+    texts = _texts(source, pair)
     has_text = None not in texts
     return {**facts_of(pair), **shown_texts(*texts, TEXT), **shown_tokens(explanation, WORDS if has_text else TOKENS)}
+
+
+def _texts(source: Source | None, pair: Pair) -> tuple[str | None, str | None]:
+    """The texts of a pair; None if there are none, or none any more."""
+    try:
+        return source.texts(pair) if hasattr(source, "texts") else (None, None)  # type: ignore[union-attr]
+    except NotInWindow:
+        return None, None
+
+
+def _unused(sources: Sequence[Source | FamilySource]) -> dict[str, Any]:
+    """Rows that were not used: why they were rejected, the most frequent reason first, and the last that were late."""
+    rejected: dict[str, tuple[int, str]] = {}
+    late: list[list[Any]] = []
+    for source in sources:
+        if (reasons := getattr(source, "reasons", None)) is not None:
+            rejected.update({kind: (count, reasons.examples[kind]) for kind, count in list(reasons.counts.items())})
+        rows = getattr(source, "late_rows", ())
+        late = late or [[_short(shown_id(row.id)), shown_time(row.time), shown_time(row.watermark)] for row in rows]
+    most = sorted(rejected.values(), key=lambda of: -of[0])[:REASONS]
+    return {"rejected": [[count, _short(example)] for count, example in most], "late": late}
+
+
+def _short(text: str) -> str:
+    return clipped(text, REASON)[0]
 
 
 def _status(sources: Sequence[Source | FamilySource]) -> dict[str, str | None]:

@@ -36,6 +36,8 @@ class Page:
         Token required to view the page. It is part of :attr:`url`; afterwards, a cookie stands for it.
     title
         The title of the page.
+    origin
+        Where the stream comes from, such as the name of a file; the page says it.
 
     Attributes
     ----------
@@ -62,10 +64,11 @@ class Page:
         host: str = "127.0.0.1",
         token: str | None = None,
         title: str = "Swoop",
+        origin: str | None = None,
     ) -> None:
         if token is not None and not token:
             raise InvalidArgument("the token is empty; use a long random string, such as secrets.token_urlsafe(), or None")
-        self.board = Board(title)
+        self.board = Board(title, origin=origin)
         if source is not None:
             self.board.show(source)
         self.board.refresh()
@@ -140,6 +143,7 @@ def serve(
     host: str = "127.0.0.1",
     token: str | None = None,
     title: str = "Swoop",
+    origin: str | None = None,
 ) -> Page:
     """Serve the live page of a source; see :class:`Page` for the parameters.
 
@@ -149,7 +153,7 @@ def serve(
     ...     page.url.startswith("http://127.0.0.1:")
     True
     """
-    return Page(source, port=port, host=host, token=token, title=title)
+    return Page(source, port=port, host=host, token=token, title=title, origin=origin)
 
 
 def _is_loopback(host: str) -> bool:

@@ -3,14 +3,16 @@
 from __future__ import annotations
 
 from collections import deque
-from collections.abc import Hashable, Iterable
+from collections.abc import Callable, Hashable, Iterable
 from dataclasses import dataclass
 from typing import Any
 
-from swoop.dashboard.wire import facts_of, key_of, shown_time
+from swoop.dashboard.wire import clipped, facts_of, key_of, shown_time
 from swoop.results import Change, Pair
 from swoop.stays import Stay, Stays, stay_key
 from swoop.times import Time
+
+BEGINNING = 60  # characters of the text of a pair, by which people recognise it
 
 
 @dataclass(frozen=True, slots=True)
@@ -37,6 +39,7 @@ class Timeline:
         self._open: dict[Hashable, ShownStay] = {}
         self._over: deque[ShownStay] = deque(maxlen=most)
         self._count = 0
+        self._texts: dict[str, str | None] = {}  # how texts begin, by the keys of their pairs
 
     def take(self, change: Change) -> None:
         """Note that a pair entered or left. A change that is told twice counts once."""
@@ -77,14 +80,25 @@ class Timeline:
         """The stays that are over, and then the open ones."""
         return [*self._over, *self._open.values()]
 
-    def rows(self) -> dict[str, dict[str, Any]]:
-        """The stays as JSON, by their numbers. A row is never changed, only replaced."""
-        return {str(stay.number): stay.row for stay in self.stays()}
+    def rows(self, text_of: Callable[[Pair], str | None] = lambda pair: None) -> dict[str, dict[str, Any]]:
+        """The stays as JSON, by their numbers, with the beginnings of texts. A row is never changed, only replaced."""
+        texts: dict[str, str | None] = {}
+        for stay in self.stays():
+            key = stay.row["pair"]
+            if key not in texts:
+                known = self._texts.get(key)
+                texts[key] = _beginning(text_of(stay.pair)) if known is None else known
+        self._texts = texts
+        return {str(stay.number): {**stay.row, "text": texts[stay.row["pair"]]} for stay in self.stays()}
 
 
 def _row(stay: Stay) -> dict[str, Any]:
     times = {"from": shown_time(stay.enter), "to": shown_time(stay.leave), "how": stay.how}
     return {"pair": key_of(stay.pair), **facts_of(stay.pair), **times}
+
+
+def _beginning(text: str | None) -> str | None:
+    return None if text is None else clipped(" ".join(text[: 4 * BEGINNING].split()), BEGINNING)[0]
 
 
 def _reached(end: Time, now: Time) -> bool:

@@ -8,7 +8,7 @@ from collections.abc import Iterable, Sequence
 from hashlib import blake2s
 from typing import Any
 
-from swoop.marking import Part, how_same, marked, words_of
+from swoop.marking import Part, how_same, left_out, marked, words_of
 from swoop.results import Explanation, Family, FamilyChange, Id, Pair, SkybandStep, Token
 from swoop.times import Time
 
@@ -88,13 +88,18 @@ def in_json(parts: Iterable[Part]) -> list[list[Any]]:
 
 
 def shown_texts(newer: str | None, older: str | None, length: int) -> dict[str, Any]:
-    """The texts of a pair, each marked against the other, if both are there, and in what they are the same."""
+    """The texts of a pair, each marked against the other, if both are there, and in what they are the same.
+
+    ``left_out`` is how many differences are not in what is shown of each.
+    """
     both = newer is not None and older is not None
-    others = [words_of((older if both else newer) or ""), words_of((newer if both else older) or "")]
-    parts = [
-        None if text is None else in_json(marked(text, of, length)) for text, of in zip((newer, older), others, strict=True)
-    ]
-    return {"newer_text": parts[0], "older_text": parts[1], "same": how_same(newer or "", older or "") if both else None}
+    shown: dict[str, Any] = {"left_out": [0, 0], "same": how_same(newer or "", older or "") if both else None}
+    for place, (name, text, other) in enumerate((("newer", newer, older), ("older", older, newer))):
+        others = words_of((other if both else text) or "")
+        parts = None if text is None else marked(text, others, length)
+        shown[f"{name}_text"] = None if parts is None else in_json(parts)
+        shown["left_out"][place] = 0 if text is None or parts is None else left_out(text, others, parts)
+    return shown
 
 
 def shown_tokens(explanation: Explanation | None, most: int) -> dict[str, Any]:

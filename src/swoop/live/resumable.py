@@ -8,9 +8,10 @@ from __future__ import annotations
 
 import logging
 import time
+from collections import deque
 from collections.abc import Callable
 from dataclasses import asdict, dataclass, replace
-from typing import Any, Generic, TypeVar
+from typing import Any, Generic, NamedTuple, TypeVar
 
 import pyarrow as pa
 
@@ -21,9 +22,12 @@ from swoop.live.outputs import Output
 from swoop.live.row_order import sort_rejected, sort_rows
 from swoop.live.stream_spec import StreamSpec
 from swoop.reasons import Reasons
+from swoop.spec import FamilySpec, JoinSpec
 from swoop.times import Time
 
 log = logging.getLogger("swoop.spark")
+
+LATE_ROWS = 5  # that are remembered
 
 
 @dataclass(frozen=True)
@@ -65,6 +69,14 @@ class LiveStats:
 Stats = TypeVar("Stats", bound=LiveStats)
 
 
+class LateRow(NamedTuple):
+    """A row that came too late, and the watermark that it was behind."""
+
+    id: Any
+    time: Time
+    watermark: Time
+
+
 class ResumableStream(Generic[Result, Stats]):
     """A live stream that comes in numbered batches and resumes from its checkpoint.
 
@@ -93,6 +105,7 @@ class ResumableStream(Generic[Result, Stats]):
         self._spec, self._checkpoint, self._steps = spec, checkpoint, engines
         self._changes, self._late, self._rejected = changes, late, rejected
         self.reasons = Reasons()  # of this run
+        self.late_rows: deque[LateRow] = deque(maxlen=LATE_ROWS)  # the last of this run
         self._clock = spec.clock()
         self._earlier = set(checkpoint.known())  # states of an earlier run
         self._resume()
@@ -163,10 +176,17 @@ class ResumableStream(Generic[Result, Stats]):
             self._rejected.put(state, sort_rejected(rejected), counted.rejected, since)
             if rejected.num_rows:
                 self.reasons.add(rejected.column("reason").to_pylist())
-            self._late.put(state, self._spec.shown(sort_rows(late)) if late.num_rows else late, counted.late, since)
+            late = self._spec.shown(sort_rows(late)) if late.num_rows else late
+            self._late.put(state, late, counted.late, since)
+            if late.num_rows and before.watermark is not None:
+                self._note_late(late.slice(max(0, late.num_rows - LATE_ROWS)), self._clock.time(before.watermark))
         self._changes.put(state, changes, counted.changes, since)
         if (late.num_rows and not counted.late) or (rejected.num_rows and not counted.rejected):
             log.warning("batch %d has the first such rows: %d late, %d rejected", state.batch, late.num_rows, rejected.num_rows)
+
+    def _note_late(self, rows: pa.Table, watermark: Time) -> None:
+        for name, when in zip(rows["id"].to_pylist(), rows["time"].to_pylist(), strict=True):
+            self.late_rows.append(LateRow(name, when, watermark))
 
     def _finish_step(self, rows: int, started: float) -> None:
         if self._k != self._spec.k:  # the step was done again with the k it had
@@ -238,6 +258,11 @@ class ResumableStream(Generic[Result, Stats]):
         self._state, self._k = state, k
         self._dropped = self._steps.restore(state, k)
         self._refresh_snapshot(0, 0.0)
+
+    @property
+    def spec(self) -> JoinSpec | FamilySpec:
+        """What is asked for."""
+        return self._spec.join
 
     @property
     def no_changes(self) -> Feed:

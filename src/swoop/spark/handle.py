@@ -18,8 +18,9 @@ from swoop.live.folders import ResultFolder
 from swoop.live.metrics import Metrics
 from swoop.live.outputs import MemoryOutput
 from swoop.live.pieces import Backlog
-from swoop.live.resumable import LiveStats, ResumableStream, log
+from swoop.live.resumable import LateRow, LiveStats, ResumableStream, log
 from swoop.reasons import Reasons
+from swoop.spec import FamilySpec, JoinSpec
 from swoop.times import MICROSECOND
 
 Live = TypeVar("Live", bound=ResumableStream[Any, Any])
@@ -172,6 +173,16 @@ class LiveHandle(Generic[Live]):
     def reasons(self) -> Reasons:
         """Why rows of this run were rejected: counts and examples."""
         return self._live.reasons
+
+    @property
+    def late_rows(self) -> list[LateRow]:
+        """The last rows of this run that came too late, with the watermark that they were behind."""
+        return list(self._live.late_rows)
+
+    @property
+    def spec(self) -> JoinSpec | FamilySpec:
+        """What the stream was asked for: the window, the similarity, and how many pairs, or from which similarity on."""
+        return self._live.spec
 
     @property
     def is_active(self) -> bool:

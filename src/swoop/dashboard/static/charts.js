@@ -1,6 +1,9 @@
 // The charts. Vega's expressions are interpreted, not compiled, so the page needs no eval.
-import { brief, count, isDate, moment, position, similarity } from "./format.js";
+import { count, shortened, similarity } from "./format.js";
+import { link, onLink } from "./links.js";
 import { scaleOf } from "./pairs.js";
+import { keptMoment } from "./source.js";
+import { isDate, isLocal, moment, position, zoneOf } from "./times.js";
 
 const LINES = 18;
 const STEP = 17;
@@ -45,26 +48,31 @@ function colours() {
 // by the 24-hour clock, like everything else on the page
 const HOURS = { year: "%Y", quarter: "%B", month: "%B", week: "%-d %b", date: "%-d %b", hours: "%H:%M", minutes: "%H:%M", seconds: "%H:%M:%S", milliseconds: ".%L" };
 
-function frame(colour, dates, spec) {
+// the mark that is pointed at, here or in the list, stands out
+const LINKED = "linked === '' || datum.link === linked";
+
+function frame(colour, now, spec) {
   const axis = { labelColor: colour.quiet, titleColor: colour.quiet, gridColor: colour.line, domain: false, ticks: false, labelFontSize: 11, titleFontSize: 11, titleFontWeight: "normal", labelPadding: 6 };
   const font = "ui-sans-serif, system-ui, sans-serif";
+  const time = { type: "temporal", title: zoneOf(now) || null, scale: { type: isLocal(now) ? "time" : "utc" }, axis: { format: HOURS, titleAnchor: "end", titlePadding: 2 } };
   return {
     $schema: "https://vega.github.io/schema/vega-lite/v6.json",
     width: "container",
     autosize: { type: "fit-x", contains: "padding" },
     background: null,
     padding: 2,
+    params: [{ name: "linked", value: "" }],
     config: { view: { stroke: null }, axis, font, axisX: { grid: false, labelFlush: true, labelOverlap: true, tickCount: 4 } },
-    ...spec(dates ? { type: "temporal", title: null, axis: { format: HOURS } } : { type: "quantitative", title: null, scale: { zero: false, nice: false } }),
+    ...spec(isDate(now) ? time : { type: "quantitative", title: null, scale: { zero: false, nice: false } }),
   };
 }
 
 const skyband = (colour, y) => (x) => ({
-  height: 190,
+  height: 170,
   layer: [
     { data: { name: "steps", values: [] }, mark: { type: "area", interpolate: "step-before", color: colour.accent, opacity: 0.1, clip: true }, encoding: { x: { field: "x", ...x }, y: { field: "y", type: "quantitative", title: "similarity", scale: { domain: y, nice: false }, axis: { tickCount: 5 } }, y2: { datum: y[0] } } },
     { data: { name: "stairs", values: [] }, mark: { type: "line", interpolate: "step-before", color: colour.accent, strokeWidth: 1.5, opacity: 0.75, clip: true }, encoding: { x: { field: "x", ...x }, y: { field: "y", type: "quantitative" } } },
-    { data: { name: "dots", values: [] }, mark: { type: "point", filled: true, size: 58, color: colour.accent, opacity: 1 }, encoding: { x: { field: "x", ...x }, y: { field: "y", type: "quantitative" }, tooltip: { field: "tip" } } },
+    { data: { name: "dots", values: [] }, mark: { type: "point", filled: true, size: 58, color: colour.accent }, encoding: { x: { field: "x", ...x }, y: { field: "y", type: "quantitative" }, opacity: { condition: { test: LINKED, value: 1 }, value: 0.25 }, tooltip: { field: "tip" } } },
   ],
 });
 
@@ -75,11 +83,20 @@ const timeline = (colour) => (x) => ({
   encoding: {
     x: { field: "from", ...x },
     x2: { field: "to" },
-    y: { field: "line", type: "nominal", sort: { field: "place", op: "min" }, title: null, axis: { labelLimit: 150, labelFontSize: 10.5 } },
+    y: { field: "line", type: "nominal", sort: { field: "place", op: "min" }, title: null, axis: { labelLimit: 170, labelFontSize: 10.5 } },
     color: { field: "open", type: "nominal", legend: null, scale: { domain: [true, false], range: [colour.accent, colour.pale] } },
+    opacity: { condition: { test: LINKED, value: 1 }, value: 0.25 },
     tooltip: { field: "tip" },
   },
 });
+
+// By what people recognise a pair: the beginning of its text, or else its ids. What turns the direction of writing would turn
+// the whole label.
+function label(stay) {
+  const text = stay.text ?? `${shortened(stay.newer, 9)} · ${shortened(stay.older, 9)}`;
+  const letters = [...text.replace(/[\u0000-\u001f\u007f-\u009f\u200b-\u200f\u2028-\u202e\u2066-\u2069]/g, " ")];
+  return letters.length <= 24 ? letters.join("") : `${letters.slice(0, 23).join("").trimEnd()}…`;
+}
 
 function skybandData(state) {
   const now = position(state.now);
@@ -91,7 +108,7 @@ function skybandData(state) {
   if (stairs.length && state.skyband.from !== null) stairs.unshift({ x: position(state.skyband.from), y: stairs[0].y });
   const dots = state.order.map((key, index) => {
     const pair = state.pairs[key];
-    return { x: position(pair.end) ?? last, y: pair.similarity, tip: `${index + 1}: ${pair.newer} and ${pair.older}\n${similarity(pair.similarity)} until ${moment(pair.end)}` };
+    return { link: key, x: position(pair.end) ?? last, y: pair.similarity, tip: `${index + 1}: ${shortened(pair.newer, 60)} and ${shortened(pair.older, 60)}\n${similarity(pair.similarity)} until ${moment(pair.end)}` };
   });
   return { steps: stairs, stairs, dots };
 }
@@ -111,13 +128,14 @@ function timelineData(state) {
     stays: seen
       .sort((a, b) => index.get(a.pair) - index.get(b.pair))
       .map((stay) => ({
+        link: stay.pair,
         place: index.get(stay.pair),
         // lines are distinguished by their labels, so each gets its own number of zero-width spaces
-        line: `${ranks.has(stay.pair) ? `${ranks.get(stay.pair) + 1}.  ` : ""}${brief(stay.newer)} · ${brief(stay.older)}${"\u200b".repeat(index.get(stay.pair))}`,
+        line: `${ranks.has(stay.pair) ? `${ranks.get(stay.pair) + 1}.  ` : ""}${label(stay)}${"\u200b".repeat(index.get(stay.pair))}`,
         from: position(stay.from),
         to: Math.max(position(stay.to) ?? now ?? 0, position(stay.from) + least),
         open: stay.to === null,
-        tip: `${stay.newer} and ${stay.older}, ${similarity(stay.similarity)}\nfrom ${moment(stay.from)} ${stay.to === null ? "on" : `to ${moment(stay.to)}, ${stay.how}`}`,
+        tip: `${shortened(stay.newer, 60)} and ${shortened(stay.older, 60)}, ${similarity(stay.similarity)}\n${stay.text === null ? "" : `${stay.text}\n`}from ${moment(stay.from)} ${stay.to === null ? "on" : `to ${moment(stay.to)}, ${stay.how}`}`,
       })),
   };
 }
@@ -131,28 +149,41 @@ function livesData(state) {
   const least = Math.max(0, now - begin) * 0.006;
   return {
     stays: seen.map((life, place) => ({
+      link: life.family,
       place,
-      line: `${brief(life.family)} · ${count(life.records)}${"\u200b".repeat(place)}`,
+      line: `${label({ text: shortened(life.family, 12) })} · ${count(life.records)}${"\u200b".repeat(place)}`,
       from: position(life.from),
       to: Math.max(position(life.to) ?? now ?? 0, position(life.from) + least),
       open: life.to === null,
-      tip: `${life.family}, ${count(life.records)} records\nfrom ${moment(life.from)} ${life.to === null ? "on" : `to ${moment(life.to)}, ${life.how}${life.into === null ? "" : ` into ${life.into}`}`}`,
+      tip: `${shortened(life.family, 60)}, ${count(life.records)} records\nfrom ${moment(life.from)} ${life.to === null ? "on" : `to ${moment(life.to)}, ${life.how}${life.into === null ? "" : ` into ${shortened(life.into, 60)}`}`}`,
     })),
   };
 }
 
-async function embed(state, dates, scale) {
+// Which charts have something to tell: pairs that end, stays, lives of families.
+export function tells({ shows, order, pairs, stays, lives, skyband: { steps } }) {
+  const drawable = !keptMoment || window.vegaEmbed; // a page may have been kept without what draws charts
+  const ends = [...order.map((key) => pairs[key].end), ...steps.map(([until]) => until)].some((end) => end !== null);
+  return { skyband: drawable && shows.pairs && ends, timeline: drawable && shows.pairs && Object.keys(stays).length > 0, lives: drawable && shows.families && Object.keys(lives).length > 0 };
+}
+
+async function embed(state, told, scale) {
   for (const view of Object.values(views)) view.finalize();
   for (const name of Object.keys(views)) delete views[name];
   const colour = colours();
   const options = { ast: true, actions: false, renderer: "canvas", defaultStyle: false, tooltip, logLevel: 1 };
-  const { pairs, families } = state.shows;
-  const specs = {
-    ...(pairs && { skyband: frame(colour, dates, skyband(colour, scale)), timeline: frame(colour, dates, timeline(colour)) }),
-    ...(families && { lives: frame(colour, dates, timeline(colour)) }),
-  };
-  for (const name of Object.keys(specs)) views[name] = (await window.vegaEmbed(places[name], specs[name], options)).view;
+  const specs = { skyband: skyband(colour, scale), timeline: timeline(colour), lives: timeline(colour) };
+  for (const name of Object.keys(specs).filter((one) => told[one])) {
+    const { view } = await window.vegaEmbed(places[name], frame(colour, state.now, specs[name]), options);
+    view.addEventListener("mouseover", (event, item) => link(item?.datum?.link ?? null));
+    view.addEventListener("mouseout", () => link(null));
+    views[name] = view;
+  }
 }
+
+onLink((name) => {
+  for (const view of Object.values(views)) view.signal("linked", name ?? "").runAsync();
+});
 
 async function fill(view, data, height) {
   if (height) view.height(height);
@@ -162,12 +193,15 @@ async function fill(view, data, height) {
 
 const lines = (data) => STEP * Math.max(1, new Set(data.stays.map((stay) => stay.line)).size);
 
-async function drawPairs(state) {
-  const past = timelineData(state);
+async function drawSkyband(state) {
   await fill(views.skyband, skybandData(state));
-  await fill(views.timeline, past, lines(past));
   const first = state.skyband.steps[0];
   places.skyband.setAttribute("aria-label", first ? `A new pair must now be more similar than ${similarity(first[1])} to matter.` : "A new pair of any similarity matters now.");
+}
+
+async function drawTimeline(state) {
+  const past = timelineData(state);
+  await fill(views.timeline, past, lines(past));
   places.timeline.setAttribute("aria-label", `${past.stays.length} stays in the top-k, which now has ${state.order.length} pairs.`);
 }
 
@@ -180,15 +214,17 @@ async function drawLives(state) {
 
 // Draws the state, unless the last one is still being drawn; another will follow.
 export async function draw(state) {
-  if (drawing) return;
+  const told = tells(state);
+  if (drawing || !Object.values(told).some(Boolean)) return;
   drawing = true;
   try {
     await vega();
     const scale = scaleOf(state);
-    const kind = JSON.stringify([isDate(state.now), scale, state.shows, document.documentElement.dataset.theme, matchMedia("(prefers-color-scheme: dark)").matches]);
-    if (kind !== drawn) await embed(state, isDate(state.now), scale);
+    const kind = JSON.stringify([isDate(state.now), zoneOf(state.now), scale, told, document.documentElement.dataset.theme, matchMedia("(prefers-color-scheme: dark)").matches]);
+    if (kind !== drawn) await embed(state, told, scale);
     drawn = kind;
-    if (views.skyband) await drawPairs(state);
+    if (views.skyband) await drawSkyband(state);
+    if (views.timeline) await drawTimeline(state);
     if (views.lives) await drawLives(state);
   } finally {
     drawing = false;

@@ -1,7 +1,10 @@
 // Families as cards: how many records, in what they differ, since when, and how they grow.
-import { clock, count, distance, element, moment, position } from "./format.js";
+import { count, distance, element, named, put, shortened } from "./format.js";
+import { links } from "./links.js";
 import { listOf, opens } from "./list.js";
 import { marked, plain } from "./marks.js";
+import { moreOf } from "./more.js";
+import { clock, moment, position } from "./times.js";
 
 const list = document.getElementById("families");
 const SVG = "http://www.w3.org/2000/svg";
@@ -48,15 +51,14 @@ function make(key) {
   const texts = element("div", { class: "variants" });
   const who = element("p", { class: "who" });
   const row = element("li", { class: "family", "data-key": key }, element("div", { class: "top" }, rank, size, what, svg, grown, button), ages, texts, who);
-  opens(row, button, () => {
+  const open = () => {
     if (!button.hidden) shown.open(key, rowOf(key));
-  });
-  return { row, rank, size, what, grown, svg, ages, button, texts, who, drawn: "" };
-}
-
-function put(place, text) {
-  if (place.textContent !== text) place.textContent = text;
-  place.hidden = !text;
+  };
+  const rest = moreOf(row, open);
+  texts.after(rest.button);
+  opens(row, button, open);
+  links(row, rowOf(key).id);
+  return { row, rank, size, what, grown, svg, ages, button, texts, who, rest, drawn: "", version: 0 };
 }
 
 function variants(texts) {
@@ -75,7 +77,7 @@ function update(made, key, rank) {
   put(made.grown, !over && family.grown > 0 ? `+${count(family.grown)} in 10 s` : "");
   const path = trend(family, now);
   if (made.svg.firstChild.getAttribute("d") !== path) made.svg.firstChild.setAttribute("d", path);
-  const end = family.into ? `merged into ${family.into}` : `ended ${clock(family.end ?? null, now)}`;
+  const end = family.into ? `merged into ${shortened(family.into)}` : `ended ${clock(family.end ?? null, now)}`;
   put(made.ages, `since ${clock(family.first_seen, now)} · ${over ? end : `last ${clock(family.last_seen, now)}`}`);
   made.ages.title = family.last_seen === null ? "" : `from ${moment(family.first_seen)} to ${moment(family.last_seen)}, for ${distance(family.first_seen, family.last_seen)}`;
   made.button.hidden = over;
@@ -84,18 +86,18 @@ function update(made, key, rank) {
   if (made.drawn !== texts) {
     made.texts.replaceChildren(...variants(family.texts));
     made.drawn = texts;
+    made.version += 1;
   }
   const total = family.total > family.size && !over ? ` · ${count(family.total)} in total` : "";
   const more = family.kinds > family.texts.length ? ` · and ${count(family.kinds - family.texts.length)} more texts` : "";
   const who = `first ${family.id} · newest ${family.newest}${total}${more}`;
   if (made.who.dataset.text !== who) {
-    const name = (id) => element("bdi", { dir: "auto" }, id);
-    made.who.replaceChildren("first ", name(family.id), " · newest ", name(family.newest), `${total}${more}`);
+    made.who.replaceChildren("first ", named(family.id), " · newest ", named(family.newest), `${total}${more}`);
     made.who.dataset.text = who;
   }
 }
 
-const drawRows = listOf(list, { make, update, same: () => true });
+const drawRows = listOf(list, { make, update, same: () => true, placed: (made, key, width) => made.rest.measure(`${width} ${made.version}`, 0) });
 
 function words(family) {
   return [family.id, family.newest, ...family.texts.map(({ parts }) => plain(parts))].join("\n").toLowerCase();

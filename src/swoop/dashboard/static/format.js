@@ -1,8 +1,11 @@
-// Numbers, times and durations for people, and elements made from untrusted data.
+// Numbers, ids and durations for people, and elements made from untrusted data.
+import { isDate, position } from "./times.js";
+
 const whole = new Intl.NumberFormat("en", { maximumFractionDigits: 0 });
 const short = new Intl.NumberFormat("en", { notation: "compact", maximumFractionDigits: 1 });
 
 export const count = (value) => (value >= 100000 ? short.format(value) : whole.format(value));
+export const counted = (value, one, many) => `${count(value)} ${value === 1 ? one : many}`;
 
 export function bytes(value) {
   const units = ["B", "kB", "MB", "GB", "TB"];
@@ -15,14 +18,13 @@ export function similarity(value) {
   return Number.isInteger(value) && Math.abs(value) > 1 ? whole.format(value) : value.toFixed(3);
 }
 
-// A long id, shortened to its beginning and end.
-export function brief(id) {
+// A long id without its middle: beginnings and ends tell ids apart.
+export function shortened(id, most = 24) {
   const letters = [...id];
-  return letters.length <= 9 ? id : `${letters.slice(0, 4).join("")}…${letters.slice(-4).join("")}`;
+  if (letters.length <= most) return id;
+  const end = Math.floor((most - 1) / 2);
+  return `${letters.slice(0, most - 1 - end).join("")}…${letters.slice(-end).join("")}`;
 }
-
-export const isDate = (time) => typeof time === "string" && !/^-?\d+$/.test(time);
-export const position = (time) => (time === null ? null : isDate(time) ? Date.parse(time) : Number(time));
 
 export function seconds(value) {
   if (value < 1) return `${Math.round(value * 1000)} ms`;
@@ -30,21 +32,6 @@ export function seconds(value) {
   if (value < 5400) return `${Math.round(value / 60)} min`;
   if (value < 129600) return `${Math.round(value / 3600)} h`;
   return `${Math.round(value / 86400)} days`;
-}
-
-export function moment(time) {
-  if (time === null) return "forever";
-  if (!isDate(time)) return whole.format(Number(time));
-  return new Date(time).toLocaleString("en-GB", { day: "numeric", month: "short", hour: "2-digit", minute: "2-digit", second: "2-digit" });
-}
-
-// A time that is not long ago: of the same day without the day, and with seconds if they matter.
-export function clock(time, now) {
-  if (time === null || !isDate(time)) return time === null ? "" : moment(time);
-  const [then, to] = [new Date(time), now === null ? new Date() : new Date(now)];
-  const day = then.toDateString() === to.toDateString() ? {} : { day: "numeric", month: "short" };
-  const second = Math.abs(to - then) < 600000 ? { second: "2-digit" } : {};
-  return then.toLocaleString("en-GB", { ...day, hour: "2-digit", minute: "2-digit", ...second });
 }
 
 // How far apart two times are; integers have no unit.
@@ -58,4 +45,14 @@ export function element(name, attributes = {}, ...children) {
   for (const [key, value] of Object.entries(attributes)) made.setAttribute(key, value);
   made.append(...children);
   return made;
+}
+
+// An id: whatever its letters do, they do it within; complete when somebody points at it.
+export function named(id, most) {
+  return element("bdi", { dir: "auto", title: id }, shortened(id, most));
+}
+
+export function put(place, text) {
+  if (place.textContent !== text) place.textContent = text;
+  place.hidden = !text;
 }

@@ -1,10 +1,13 @@
 // The page: state comes from the event stream and is drawn at most once per frame.
 import * as charts from "./charts.js";
-import { bytes, count, element, seconds, similarity } from "./format.js";
 import * as families from "./families.js";
+import { bytes, count, counted, element, put, seconds, similarity } from "./format.js";
 import * as pairs from "./pairs.js";
+import { keptMoment } from "./source.js";
 import { follow } from "./stream.js";
-import { openFamily, openPair } from "./why.js";
+import { drawSwitch, minute, onSwitch } from "./times.js";
+import { openFamily, openNamed, openPair, openRows } from "./why.js";
+import { noFamilies, noPairs } from "./words.js";
 
 const at = (id) => document.getElementById(id);
 const view = { state: null, linked: false, paused: false, ever: false, waiting: false, charted: 0, said: 0, leader: null, unfolded: false };
@@ -17,8 +20,6 @@ const METRICS = [
   ["families", "families", count],
   ["stock_size", "pairs in the stock", count],
   ["batch_seconds", "batch latency", seconds],
-  ["late", "late", count],
-  ["rejected", "rejected", count],
   ["memory_bytes", "memory", bytes],
 ];
 
@@ -37,20 +38,31 @@ function drawMetrics({ sets, ...metrics }) {
     const text = shown(metrics[name]);
     if (value.textContent !== text) value.textContent = text;
   }
-  const reasons = metrics.reasons?.length ? `Rejected rows: ${metrics.reasons.join("; ")}` : "";
-  if (at("reasons").textContent !== reasons) at("reasons").textContent = reasons;
-  at("reasons").hidden = !reasons;
+  const unused = [["rejected", metrics.rejected], ["late", metrics.late]].filter(([, rows]) => rows > 0);
+  put(at("rows-why"), unused.map(([what, rows]) => `${count(rows)} ${what}`).join(", "));
+  at("rows-why").setAttribute("aria-label", `Rows that were not used: ${unused.map(([what, rows]) => `${count(rows)} ${what}`).join(", ")}. Why?`);
+  at("rows-why").classList.toggle("bad", metrics.rejected > 0);
+}
+
+// What is shown: "top 20 · last 6 hours · jaccard · posts.jsonl · stream time 15 Feb 2020 19:59 UTC".
+function drawAbout({ about, now }) {
+  const parts = now === null ? about : [...about, `stream time ${minute(now)}`];
+  const text = parts.join(" · ");
+  at("about").hidden = !text;
+  if (at("about").dataset.text === text) return;
+  at("about").dataset.text = text;
+  at("about").replaceChildren(...parts.flatMap((part, place) => [...(place ? [" · "] : []), element("bdi", { dir: "auto" }, part)]));
 }
 
 function drawStatus() {
   const { state, reason } = view.state?.status ?? { state: "connecting", reason: null };
-  const shown = view.linked ? (view.paused && state === "running" ? "paused" : state) : "connecting";
-  const text = { connecting: view.ever ? "reconnecting …" : "connecting …", waiting: "waiting for the stream", running: "live", paused: "paused", stopped: "the stream has stopped", failed: "the stream has failed" }[shown];
+  const shown = keptMoment ? "kept" : view.linked ? (view.paused && state === "running" ? "paused" : state) : "connecting";
+  const text = { connecting: view.ever ? "reconnecting …" : "connecting …", waiting: "waiting for the stream", running: "live", paused: "paused", kept: "kept", stopped: "the stream has ended", failed: "the stream has failed" }[shown];
   if (shown === "connecting" && view.ever && at("status").dataset.state !== shown) at("news").textContent = "Connection lost. Reconnecting.";
   at("status").dataset.state = shown;
   if (at("status-text").textContent !== text) at("status-text").textContent = text;
   const trouble = at("trouble");
-  const said = state === "failed" ? `The stream has failed: ${reason}. This is the last known state.` : state === "stopped" ? "The stream has stopped. This is its final state." : "";
+  const said = keptMoment ? "This page was kept: it shows one moment of a stream, and changes no more." : state === "failed" ? `The stream has failed: ${reason}. This is the last known state.` : state === "stopped" ? "The stream has ended. This is its final state." : "";
   trouble.dataset.state = state;
   if (trouble.textContent !== said) trouble.textContent = said;
   trouble.hidden = !said;
@@ -76,16 +88,21 @@ function drawFamilies() {
   const ended = order === "ended" ? " that ended" : "";
   at("families-shown").textContent = known === 0 ? "" : kept === known ? `${count(known)}${ended}` : `${count(kept)} of ${count(known)}${ended}`;
   at("families-empty").hidden = kept > 0;
-  at("families-empty").textContent = all ? "No family matches the filter." : order === "ended" ? "No family has ended yet." : state.status.state === "stopped" ? "There are no families." : Object.keys(state.lives).length ? "No family is in the window now." : "Waiting for the first families …";
+  if (kept === 0) at("families-empty").textContent = all ? "No family matches the filter." : order === "ended" ? "No family has ended yet." : noFamilies(state);
   const more = at("families-more");
   more.hidden = !state.shows.pairs || kept <= FEW;
   more.textContent = view.unfolded ? "Show fewer families" : `Show ${count(kept - FEW)} more`;
   more.setAttribute("aria-expanded", String(view.unfolded));
 }
 
-function drawParts({ shows }) {
-  for (const id of ["pairs-part", "skyband-part", "timeline-part"]) at(id).hidden = !shows.pairs;
-  for (const id of ["families-part", "lives-part"]) at(id).hidden = !shows.families;
+function drawParts(state) {
+  const { shows } = state;
+  const told = charts.tells(state);
+  at("pairs-part").hidden = !shows.pairs;
+  at("families-part").hidden = !shows.families;
+  for (const name of Object.keys(told)) at(`${name}-part`).hidden = !told[name];
+  at("charts").hidden = !Object.values(told).some(Boolean);
+  for (const [name, there] of Object.entries(shows)) for (const item of document.querySelectorAll(`.of-${name}`)) item.hidden = !there;
 }
 
 function drawList() {
@@ -104,7 +121,7 @@ function drawList() {
   const all = state.order.length;
   at("shown").textContent = all === 0 ? "" : shown === all ? `${all} ${all === 1 ? "pair" : "pairs"}` : `${shown} of ${all} pairs`;
   at("empty").hidden = shown > 0;
-  at("empty").textContent = all ? "No pair matches the filters." : state.status.state === "stopped" ? "There are no pairs." : Object.keys(state.stays).length ? "No similar pairs are in the window now." : "Waiting for the first pairs …";
+  if (shown === 0) at("empty").textContent = all ? "No pair matches the filters." : noPairs(state);
 }
 
 // For screen readers: announce a new leader, at most every fifteen seconds.
@@ -128,11 +145,17 @@ function draw() {
   if (!view.state) return;
   document.title = view.state.title;
   at("title").textContent = view.state.title;
+  drawAbout(view.state);
+  drawSwitch(view.state.now);
   drawMetrics(view.state.metrics);
   drawParts(view.state);
   if (view.state.shows.families) drawFamilies();
   drawList();
   announce();
+  if (!view.named) {
+    view.named = true;
+    openNamed(view.state);
+  }
   const now = performance.now();
   clearTimeout(view.later);
   if (now - view.charted > 900) {
@@ -166,24 +189,50 @@ at("families-more").addEventListener("click", () => {
   view.unfolded = !view.unfolded;
   plan();
 });
-document.documentElement.addEventListener("themechange", () => {
+at("rows-why").addEventListener("click", () => openRows(view.state));
+at("fold").addEventListener("click", () => {
+  const open = document.body.classList.toggle("unfolded");
+  at("fold").setAttribute("aria-expanded", String(open));
+  at("fold").textContent = open ? "Less" : "More";
+});
+const menu = at("save");
+document.addEventListener("click", (event) => {
+  if (!menu.contains(event.target) || event.target.closest("a")) menu.open = false;
+});
+menu.addEventListener("keydown", (event) => {
+  if (event.key !== "Escape" || !menu.open) return;
+  menu.open = false;
+  menu.querySelector("summary").focus();
+});
+
+function redrawAll() {
   view.charted = 0;
   plan();
-});
+}
+document.documentElement.addEventListener("themechange", redrawAll);
+onSwitch(redrawAll);
+addEventListener("resize", plan); // other lines of texts may fit
+addEventListener("hashchange", () => view.state && openNamed(view.state));
 
 // the token has done its work: from now on there is the cookie
-if (new URLSearchParams(location.search).has("token")) history.replaceState(null, "", location.pathname);
+if (new URLSearchParams(location.search).has("token")) history.replaceState(null, "", location.pathname + location.hash);
 
-follow("/events", {
-  onState: (state) => {
-    view.latest = state;
-    // a paused page still shows that the stream has ended
-    view.state = view.paused && view.state ? { ...view.state, status: state.status } : state;
-    plan();
-  },
-  onLink: (linked) => {
-    view.linked = linked;
-    view.ever ||= linked;
-    plan();
-  },
-});
+if (keptMoment) {
+  view.state = keptMoment.state;
+  for (const id of ["pause", "save"]) at(id).hidden = true;
+  plan();
+} else {
+  follow("/events", {
+    onState: (state) => {
+      view.latest = state;
+      // a paused page still shows that the stream has ended
+      view.state = view.paused && view.state ? { ...view.state, status: state.status } : state;
+      plan();
+    },
+    onLink: (linked) => {
+      view.linked = linked;
+      view.ever ||= linked;
+      plan();
+    },
+  });
+}

@@ -1,7 +1,10 @@
 // The list of the most similar pairs.
-import { clock, count, distance, element, moment, position, similarity } from "./format.js";
+import { count, distance, element, named, similarity } from "./format.js";
+import { links } from "./links.js";
 import { listOf, opens } from "./list.js";
 import { chips, marked, plain } from "./marks.js";
+import { moreOf } from "./more.js";
+import { clock, moment, position } from "./times.js";
 
 const list = document.getElementById("pairs");
 const unfolded = new Set(); // the texts of which all pairs are shown
@@ -30,25 +33,27 @@ function folded(wanted, pairs) {
   return { kept, hidden };
 }
 
-function heading(name, id) {
-  return element("p", { class: "who" }, `${name} `, element("bdi", { dir: "auto" }, id), element("span", { class: "copies" }));
+function heading(name, id, most) {
+  return element("p", { class: "who" }, `${name} `, named(id, most), element("span", { class: "copies" }));
 }
 
-function side(name, pair) {
+// Tokens that only one of the sets has come first, so that they are seen.
+function side(name, pair, most) {
   const text = pair[`${name}_text`];
-  const own = text === null ? [element("ul", { class: "tokens" }, ...chips(pair.shared, "shared"), ...chips(pair[`only_${name}`], "own"))] : pair.same ? [] : [marked(text)];
-  return element("div", { class: "side" }, heading(name, pair[name]), ...own);
+  const own = text === null ? [element("ul", { class: "tokens" }, ...chips(pair[`only_${name}`], "own"), ...chips(pair.shared, "shared"))] : pair.same ? [] : [marked(text)];
+  return element("div", { class: "side" }, heading(name, pair[name], most), ...own);
 }
 
-export function bothSides(pair) {
-  const sides = element("div", { class: "sides" }, side("newer", pair), side("older", pair));
+// Both sets beside each other; ids of at most so many letters.
+export function bothSides(pair, most) {
+  const sides = element("div", { class: pair.same ? "sides same" : "sides" }, side("newer", pair, most), side("older", pair, most));
   if (!pair.same) return [sides];
   return [sides, element("div", { class: "once" }, marked(pair.newer_text))];
 }
 
 function make(key) {
   const pair = shown.state.pairs[key];
-  const rank = element("span", { class: "rank" });
+  const rank = element("a", { class: "rank", href: `#pair-${key}`, title: "Link to this pair" });
   const fill = element("span", { class: "fill" });
   const button = element("button", { type: "button", class: "ask" }, "Why?");
   const ages = element("span", { class: "ages" });
@@ -57,17 +62,21 @@ function make(key) {
     "li",
     { class: "pair", "data-key": key },
     element("div", { class: "top" }, rank, element("strong", { class: "similarity" }, similarity(pair.similarity)), element("span", { class: "bar", "aria-hidden": "true" }, fill), ...(pair.same ? [element("span", { class: "badge" }, pair.same)] : []), ages, button),
-    ...bothSides(pair),
+    ...bothSides(pair, 24),
     more,
   );
+  const open = () => shown.open(key, pair);
+  const rest = moreOf(row, open);
+  row.append(rest.button);
   more.addEventListener("click", (event) => {
     event.stopPropagation();
     const texts = textsOf(pair);
     if (!unfolded.delete(texts)) unfolded.add(texts);
     shown.redraw();
   });
-  opens(row, button, () => shown.open(key, pair));
-  return { row, rank, fill, button, ages, more, copies: row.querySelectorAll(".copies"), data: pair };
+  opens(row, button, open);
+  links(row, key);
+  return { row, rank, fill, button, ages, more, rest, copies: row.querySelectorAll(".copies"), data: pair };
 }
 
 // How many copies of a record there are, and since when.
@@ -81,6 +90,7 @@ function update(made, key, rank) {
   const pair = state.pairs[key];
   const [low, high] = scale;
   made.rank.textContent = rank;
+  made.rank.setAttribute("aria-label", `Link to pair ${rank}`);
   made.fill.style.transform = `scaleX(${Math.max(0.004, Math.min(1, (pair.similarity - low) / (high - low || 1)))})`;
   const fresh = state.now !== null && position(pair.start) >= position(state.now);
   const age = state.now === null ? "" : fresh ? "new" : `${distance(pair.start, state.now)} old`;
@@ -107,7 +117,14 @@ function same(made, key) {
   return stays;
 }
 
-const drawRows = listOf(list, { make, update, same });
+// Differences that are not even in the state: of a long text, or of very many tokens.
+function leftOut(pair) {
+  if (pair.same) return 0;
+  if (pair.newer_text !== null) return pair.left_out[0] + pair.left_out[1];
+  return pair.counts === null ? 0 : pair.counts[1] + pair.counts[2] - pair.only_newer.length - pair.only_older.length;
+}
+
+const drawRows = listOf(list, { make, update, same, placed: (made, key, width) => made.rest.measure(width, leftOut(shown.state.pairs[key])) });
 
 export function words(pair) {
   const texts = [pair.newer_text, pair.older_text].map((parts) => (parts === null ? "" : plain(parts)));

@@ -1,17 +1,43 @@
-// The explanation of a pair, or the members of a family, in a dialog.
-import { clock, count, element, moment, similarity } from "./format.js";
+// The dialog: why a pair is similar, the members of a family, or why rows were not used.
 import { difference } from "./families.js";
+import { count, counted, element, named, similarity } from "./format.js";
+import { focusCard } from "./list.js";
 import { chips, marked } from "./marks.js";
 import { bothSides, copiesOf } from "./pairs.js";
+import { explanation, members } from "./source.js";
+import { clock, moment } from "./times.js";
 
 const dialog = document.getElementById("why");
 const head = document.getElementById("why-head");
 const body = document.getElementById("why-body");
+const LONG = 200; // letters of an id in the dialog
 let asked = 0;
+let comeBack = () => {};
 
 dialog.addEventListener("click", (event) => {
   if (event.target === dialog) dialog.close();
 });
+
+// What was opened may have left the page meanwhile, and the focus with it.
+dialog.addEventListener("close", () => {
+  point("");
+  comeBack();
+});
+
+// The address of the page names the pair that is open, so that it can be passed on.
+function point(hash) {
+  if (location.hash === hash) return;
+  history.replaceState(null, "", `${location.pathname}${location.search}${hash}`);
+}
+
+function open(title, content, whenClosed) {
+  comeBack = whenClosed;
+  head.textContent = title;
+  body.replaceChildren(...content);
+  if (!dialog.open) dialog.showModal();
+  dialog.scrollTop = 0;
+  head.focus();
+}
 
 function group(name, tokens, total, kind) {
   const more = total - tokens.length;
@@ -24,66 +50,96 @@ function group(name, tokens, total, kind) {
   );
 }
 
-function showPair(explanation) {
-  const [shared, newer, older] = explanation.counts;
-  const texts = explanation.newer_text === null && explanation.older_text === null ? { ...explanation, shared: [], only_newer: [], only_older: [] } : explanation;
-  const sides = bothSides(texts);
+function pairContent(found) {
+  const [shared, newer, older] = found.counts;
+  const texts = found.newer_text === null && found.older_text === null ? { ...found, shared: [], only_newer: [], only_older: [] } : found;
+  const sides = bothSides(texts, LONG);
   sides[0].querySelectorAll(".copies").forEach((place, index) => {
-    place.textContent = copiesOf(explanation.copies?.[index], null);
+    place.textContent = copiesOf(found.copies?.[index], null);
   });
-  body.replaceChildren(
-    element("p", { class: "lead" }, element("strong", {}, similarity(explanation.similarity)), ` similar: ${count(shared)} of ${count(shared + newer + older)} tokens shared. In the window together from ${moment(explanation.start)} until ${moment(explanation.end)}.`),
+  return [
+    element("p", { class: "lead" }, element("strong", {}, similarity(found.similarity)), ` similar: ${count(shared)} of ${count(shared + newer + older)} tokens shared. In the window together from ${moment(found.start)} until ${moment(found.end)}.`),
     ...sides,
-    group("Shared", explanation.shared, shared, "shared"),
-    group("Only in the newer set", explanation.only_newer, newer, "own"),
-    group("Only in the older set", explanation.only_older, older, "own"),
-  );
+    group("Shared", found.shared, shared, "shared"),
+    group("Only in the newer set", found.only_newer, newer, "own"),
+    group("Only in the older set", found.only_older, older, "own"),
+  ];
 }
 
 function member([id, time]) {
-  return element("li", { class: "own" }, element("bdi", { dir: "auto" }, id), ...(time === null ? [] : [` ${clock(time, time)}`]));
+  return element("li", { class: "own" }, named(id), ...(time === null ? [] : [` ${clock(time, time)}`]));
 }
 
-function showFamily(family) {
+function familyContent(family) {
   const more = family.size - family.looked;
   const total = family.total > family.size ? `, ${count(family.total)} in total` : "";
   const what = difference(family);
-  body.replaceChildren(
-    element("p", { class: "lead" }, element("strong", {}, count(family.size)), ` records in the window${total}${what && `, ${what}`}. The first was `, element("bdi", { dir: "auto" }, family.id), "."),
-    ...family.groups.map(({ count: times, parts, members }) =>
+  return [
+    element("p", { class: "lead" }, element("strong", {}, count(family.size)), ` records in the window${total}${what && `, ${what}`}. The first was `, named(family.id, LONG), "."),
+    ...family.groups.map(({ count: times, parts, members: of }) =>
       element(
         "section",
         {},
         ...(parts === null ? [] : [element("h3", {}, `${count(times)} × `, element("span", { class: "quiet" }, times === 1 ? "this text" : "the same text")), marked(parts)]),
-        element("ul", { class: "tokens" }, ...members.map(member)),
+        element("ul", { class: "tokens" }, ...of.map(member)),
       ),
     ),
     ...(more > 0 ? [element("p", { class: "quiet" }, `and ${count(more)} more`)] : []),
-  );
+  ];
 }
 
-async function ask(title, address, show, gone) {
+async function ask(title, answer, content, gone, whenClosed) {
   const mine = ++asked;
-  head.textContent = title;
-  body.replaceChildren(element("p", { class: "quiet" }, "Loading …"));
-  if (!dialog.open) dialog.showModal();
-  head.focus();
+  open(title, [element("p", { class: "quiet" }, "Loading …")], whenClosed);
   try {
-    const answer = await fetch(address);
-    const content = await answer.json();
+    const { ok, status, content: found } = await answer;
     if (mine !== asked) return;
-    if (answer.ok) show(content);
-    else body.replaceChildren(element("p", {}, answer.status === 404 ? gone : "The explanation is not available."));
+    body.replaceChildren(...(ok ? content(found) : [element("p", {}, status === 404 ? gone : "The explanation is not available.")]));
   } catch {
     if (mine === asked) body.replaceChildren(element("p", {}, "No connection; try again in a moment."));
   }
 }
 
+function backTo(list, key) {
+  const place = [...list.children].findIndex((card) => card.dataset.key === key);
+  return () => focusCard(list, key, Math.max(0, place));
+}
+
 export function openPair(key, pair) {
-  const address = `/explain?${new URLSearchParams({ newer: pair.newer, older: pair.older, pair: key })}`;
-  return ask("Why these two?", address, showPair, "These two sets have left the window, so their tokens are gone.");
+  const gone = "These two sets have left the window, so their tokens are gone.";
+  point(`#pair-${key}`);
+  return ask("Why these two?", explanation(key, pair), pairContent, gone, backTo(document.getElementById("pairs"), key));
 }
 
 export function openFamily(key) {
-  return ask("A family of near copies", `/family?${new URLSearchParams({ key })}`, showFamily, "This family has ended, so its records are gone.");
+  const gone = "This family has ended, so its records are gone.";
+  return ask("A family of near copies", members(key), familyContent, gone, backTo(document.getElementById("families"), key));
+}
+
+// The pair that the address of the page names. Of one that has left the top-k, the timeline still knows who it was.
+export function openNamed(state) {
+  const key = /^#pair-([0-9a-f]+)$/.exec(location.hash)?.[1];
+  if (!key) return;
+  const pair = state.pairs[key] ?? Object.values(state.stays).find((stay) => stay.pair === key);
+  if (pair) openPair(key, pair);
+  else open("Why these two?", [element("p", {}, "This pair is not in the top-k, and has not been there recently.")], backTo(document.getElementById("pairs"), key));
+}
+
+function rejectedPart(rejected, total) {
+  const rows = rejected.map(([rows, example]) => element("li", {}, element("strong", {}, count(rows)), " ", element("bdi", { dir: "auto" }, example)));
+  const known = rejected.reduce((sum, [rows]) => sum + rows, 0);
+  const earlier = total > known ? [element("p", { class: "quiet" }, `${known ? "and " : ""}${counted(total - known, "row", "rows")} whose reasons are not known here: of an earlier run, or of rarer kinds.`)] : [];
+  return element("section", {}, element("h3", {}, "Rejected ", element("span", { class: "quiet" }, count(total))), element("p", { class: "quiet" }, "These rows cannot be used. Each reason, with how many rows it has and an example."), element("ul", { class: "rows" }, ...rows), ...earlier);
+}
+
+function latePart(late, total) {
+  const rows = late.map(([id, time, watermark]) => element("li", {}, named(id, 60), ` of ${moment(time)}, when rows up to ${moment(watermark)} had been processed`));
+  const last = late.length ? [element("p", { class: "quiet" }, late.length < total ? "The last of them:" : "All of them:"), element("ul", { class: "rows" }, ...rows)] : [];
+  return element("section", {}, element("h3", {}, "Late ", element("span", { class: "quiet" }, count(total))), element("p", { class: "quiet" }, "These rows came after the watermark had passed their time, so they are not in the results. A longer allowed lateness waits for such rows."), ...last);
+}
+
+export function openRows({ metrics, unused }) {
+  const parts = [...(metrics.rejected ? [rejectedPart(unused.rejected, metrics.rejected)] : []), ...(metrics.late ? [latePart(unused.late, metrics.late)] : [])];
+  asked += 1;
+  open("Rows that were not used", parts.length ? parts : [element("p", {}, "All rows were used.")], () => document.getElementById("rows-why").focus());
 }

@@ -1,0 +1,41 @@
+// What does not fit into a card is a button away: how many differences, and all of the text.
+import { count, element } from "./format.js";
+
+// A button below a card, which unfolds it; and where that is not all, opens what has all of it.
+export function moreOf(card, openAll) {
+  const button = element("button", { type: "button", class: "rest", hidden: "" });
+  let beyond = 0; // differences that are not even in the unfolded card
+  let layout = -1; // as it was measured last
+  button.addEventListener("click", (event) => {
+    event.stopPropagation();
+    if (card.classList.contains("unfolded") && beyond) return openAll();
+    card.classList.toggle("unfolded");
+    layout = -1;
+    measure(null, beyond);
+  });
+
+  function show(differences, open) {
+    button.textContent = differences ? `+${count(differences)} more` : open ? "less" : "more";
+    const what = differences ? `Show ${count(differences)} more ${differences === 1 ? "difference" : "differences"}` : open ? "Show less of the text" : "Show more of the text";
+    button.setAttribute("aria-label", what);
+    if (differences && open) button.removeAttribute("aria-expanded");
+    else button.setAttribute("aria-expanded", String(open));
+  }
+
+  // Only when the card is new, or as wide as it was not before: this asks the browser where everything is.
+  function measure(now, leftOut) {
+    if (now === layout && leftOut === beyond) return;
+    [layout, beyond] = [now, leftOut];
+    const open = card.classList.contains("unfolded");
+    let [below, cut] = [0, false];
+    for (const place of card.querySelectorAll(".text, .tokens")) {
+      const end = place.getBoundingClientRect().bottom + 2;
+      below += [...place.querySelectorAll("mark, .own")].filter((part) => part.getBoundingClientRect().bottom > end).length;
+      cut ||= place.scrollHeight > place.clientHeight + 2;
+    }
+    button.hidden = !(open || cut || below || beyond);
+    show(open ? beyond : below + beyond, open);
+  }
+
+  return { button, measure };
+}
