@@ -19,6 +19,10 @@ const METRICS = [
   ["batch_seconds", "batch latency", seconds],
   ["late", "late", count],
   ["rejected", "rejected", count],
+  ["alerts", "alerts", count],
+  ["alerts_failed", "alerts given up", count],
+  ["alerts_left_out", "alerts over the limit", count],
+  ["alerts_waiting", "alerts not delivered yet", count],
   ["memory_bytes", "memory", bytes],
 ];
 
