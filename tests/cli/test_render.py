@@ -87,7 +87,7 @@ def test_what_differs_in_long_texts_is_visible() -> None:
 
 def test_nothing_acts_on_the_terminal() -> None:
     assert "\x1b" not in shown([pair("a \x1b[2J b [red]c[/red]", "a\r\x9b1m")], 80)
-    assert printable("a\x1bb\u202ec") == "a b c"
+    assert printable("a\x1bb\u202ec") == "a<U+001B>b<U+202E>c"
 
 
 def test_long_texts_are_cut() -> None:

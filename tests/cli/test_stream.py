@@ -9,6 +9,7 @@ import datetime as dt
 import json
 import os
 import signal
+import sys
 import threading
 import time
 import warnings
@@ -300,3 +301,70 @@ def test_a_page_beyond_this_machine_is_warned_of(monkeypatch: pytest.MonkeyPatch
     assert given == {"port": 8000, "title": "swoop stream", "host": "0.0.0.0", "token": "secret", "origin": None}
     told = capsys.readouterr().err
     assert "warning: everyone can see it" in told
+
+
+def test_alerts(tmp_path: Path, folder: Path) -> None:
+    """A command is told of every pair that is similar enough, with its texts; the last lines say how many there were."""
+    told = tmp_path / "told"
+    write = tmp_path / "write.py"
+    write.write_text(f"import sys; open({str(told)!r}, 'a').write(sys.stdin.read() + chr(10))")
+    command = f"'{sys.executable}' '{write}'"
+    options = ("-w", "20s", "-k", 3, "--once", "--checkpoint", tmp_path / "state", "--alert-limit", 1000)
+    done = swoop("stream", folder, *options, "--alert", command, "--alert-from", 0.6)
+    assert done.exit_code == 0, done.output
+    changes = oracle.changes(history(), k=3, window="20s", copies="once")
+    expected = [c.pair for c in changes if c.kind == "enter" and c.pair.similarity >= 0.6]
+    found = [json.loads(line) for line in told.read_text().splitlines()]
+    assert [(c["newer"], c["older"], c["similarity"]) for c in found] == [(p.newer, p.older, p.similarity) for p in expected]
+    texts = {post["id"]: post["text"] for post in posts(history())}
+    assert all(c["newer_text"] in texts.values() for c in found)
+    assert f"{len(expected)} alerts delivered, 0 given up, 0 over the limit, 0 not delivered yet" in done.stderr
+    told.unlink()
+    done = swoop("stream", folder, "--families", 0.5, "-w", "20s", "--once", "--alert", command, "--alert-from", 3)
+    assert done.exit_code == 0, done.output
+    found = [json.loads(line) for line in told.read_text().splitlines()]
+    first: dict[Any, int] = {}
+    for family in oracle.family_changes(history(), 0.5, "20s"):
+        if family.kind in ("born", "grew") and (family.size or 0) >= 3:
+            first.setdefault(family.family, family.size or 0)
+    assert first
+    assert {c["family"]: c["size"] for c in found} == first
+    assert all(c["text"] for c in found)
+
+
+@pytest.mark.parametrize(
+    ("options", "says"),
+    [
+        (("--alert-from", 0.9), "--alert-from requires --alert"),
+        (("--alert-limit", 3), "--alert-limit requires --alert"),
+        (("--alert", "no-such-command-here x"), "--alert: there is no command 'no-such-command-here'"),
+        (("--alert", "echo 'x"), "--alert: No closing quotation"),
+        (("--alert", ""), "--alert: the command of an alert has no words"),
+        (("--alert", "https://me:secret@host/"), "before the @"),
+        (("--alert", "echo", "--families", 0.5, "--alert-from", 2.5), "a number of records, not 2.5"),
+        (("--alert", "echo", "--alert-limit", 0), "per_minute of an alert must be from 1 to 6000, not 0"),
+    ],
+)
+def test_alerts_that_are_refused(folder: Path, options: tuple[object, ...], says: str) -> None:
+    done = swoop("stream", folder, "--once", *options)
+    assert done.exit_code == 2
+    assert says in " ".join(done.stderr.split())
+    assert "secret" not in done.stderr
+
+
+def test_no_equal(tmp_path: Path, folder: Path) -> None:
+    """As in ``swoop run``: pairs of equal sets are not shown, but written."""
+    options = ("-w", "20s", "-k", 6, "--copies", "each", "--once", "--no-equal")
+    done = swoop("stream", folder, *options, "--json", "--changes", tmp_path / "out", "--serve", 0)
+    assert done.exit_code == 0, done.output
+    changes = oracle.changes(history(), k=6, window="20s")
+    different = [c for c in changes if c.pair.similarity < 1]
+    assert len(different) < len(changes)
+    found = [json.loads(line) for line in done.stdout.splitlines()]
+    assert [(c["kind"], c["newer"], c["older"]) for c in found] == [(c.kind, c.pair.newer, c.pair.older) for c in different]
+    assert sum(pq.read_metadata(path).num_rows for path in (tmp_path / "out").glob("*.parquet")) == len(changes)
+    assert "pairs of equal sets are left out" in done.stderr
+    refused = swoop("stream", folder, "--once", "--no-equal", "--similarity", "overlap")
+    assert (refused.exit_code, "--no-equal is not available for overlap" in refused.stderr) == (2, True)
+    families = swoop("stream", folder, "--once", "--no-equal", "--families", 0.5)
+    assert (families.exit_code, "leave out --no-equal" in families.stderr) == (2, True)

@@ -23,9 +23,10 @@ import swoop
 from swoop.errors import InvalidArgument, InvalidData, InvalidFile, InvalidType
 from swoop.live import lease
 from swoop.results import Change
-from swoop.spark import explain, folder, result_files, session, timestamps, topk_history, topk_stream, word_ngrams, words
+from swoop.spark import alert, explain, folder, result_files, session, timestamps, topk_history, topk_stream, word_ngrams, words
 from tests.support import killed_driver
 from tests.support.processes import drive
+from tests.support.web_server import web_server
 
 NOON = dt.datetime(2024, 1, 1, 12, tzinfo=dt.UTC)
 SCHEMA = "id long, time timestamp, text string"
@@ -446,6 +447,45 @@ def test_while_no_rows_come(spark: SparkSession, tmp_path: Path, monkeypatch: py
         handle.await_termination(60)
     assert isinstance(handle.failure, InvalidFile)
     assert json.loads(owner.read_text())["lease"] == "other"
+
+
+def test_alerts(spark: SparkSession, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """A server that is down does not stop the stream; the next run delivers what waits, in order, and then the rest."""
+    monkeypatch.setenv("no_proxy", "127.0.0.1")
+    with web_server() as server:
+        address = server.url
+    write_files(tmp_path / "in", posts(20, disorder=1), 2)
+    stream = topk_stream(read_stream(spark, tmp_path / "in"), 3, "20 seconds", text="text", lateness="0 seconds")
+    changes: list[Any] = []
+
+    def start(to: str, **options: Any) -> Any:
+        told = alert(to, min_similarity=0.4, per_minute=1000)
+        return stream.start(tmp_path / "checkpoint", changes=[told, lambda part, _: changes.extend(part)], **options)
+
+    with start(address) as handle:
+        handle.query.processAllAvailable()
+        until = time.monotonic() + 60
+        while handle.alert_problem is None and time.monotonic() < until:
+            time.sleep(0.05)
+        assert "cannot be reached" in str(handle.alert_problem)
+        assert handle.stats.alerts_waiting > 3
+        assert handle.failure is None
+    write_files(tmp_path / "in", posts(40, disorder=1)[20:], 1, first=2)
+    with web_server() as server:
+        handle = start(server.url, available_now=True)
+        assert handle.await_termination(120)
+        told = server.arrived
+    pairs = [c.pair for c in changes if c.kind == "enter" and c.pair.similarity >= 0.4]
+    assert [(one["newer"], one["older"], one["similarity"]) for one in told] == [
+        (p.newer, p.older, p.similarity) for p in pairs
+    ]
+    assert all(one["newer_text"] and one["older_text"] for one in told)
+    assert (handle.stats.alerts, handle.stats.alerts_waiting, handle.stats.alerts_failed) == (len(pairs), 0, 0)
+    assert f"swoop_alerts_total {len(pairs)}.0" in handle.metrics()
+    with pytest.raises(InvalidArgument, match="one alert at most"):
+        stream.start(changes=[alert(address), alert(address)])
+    with pytest.raises(InvalidArgument, match="not about late rows"):
+        stream.start(late=alert(address))
 
 
 def test_refused(spark: SparkSession, tmp_path: Path) -> None:

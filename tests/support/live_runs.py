@@ -19,6 +19,7 @@ from hypothesis import strategies as st
 from swoop import oracle
 from swoop.join import columns, payloads
 from swoop.live import ahead, chunks, pieces
+from swoop.live.alerts import AlertOutput, AlertSettings
 from swoop.live.checkpoint import Checkpoint
 from swoop.live.files import FileSystem, Folder
 from swoop.live.live_families import LiveFamilies
@@ -26,7 +27,7 @@ from swoop.live.live_stream import LiveStream
 from swoop.live.manifest import result_files
 from swoop.live.one_engine import OneEngine
 from swoop.live.one_family_engine import OneFamilyEngine
-from swoop.live.outputs import FolderOutput, Owner
+from swoop.live.outputs import FolderOutput, Outputs, Owner
 from swoop.live.pieces import Backlog
 from swoop.live.stream_spec import StreamSpec
 from swoop.oracle import Record
@@ -112,8 +113,10 @@ class Run:
 
 def start(folder: Path, spec: StreamSpec) -> Any:
     """A live join, or live families."""
-    outputs = [FolderOutput(str(folder / name), Owner(open=opened)) for name in ("changes", "late", "rejected")]
+    outputs: list[Any] = [FolderOutput(str(folder / name), Owner(open=opened)) for name in ("changes", "late", "rejected")]
     checkpoint = Checkpoint(opened(folder), spec.lasting())
+    if _alerts:
+        outputs[0] = Outputs([outputs[0], alerts_of(folder, spec, _alerts[-1])])
     if isinstance(spec.join, FamilySpec):
         return LiveFamilies(spec, checkpoint, OneFamilyEngine(spec, checkpoint), *outputs)
     return LiveStream(spec, checkpoint, OneEngine(spec, checkpoint), *outputs)
@@ -124,7 +127,25 @@ def opened(path: str | Path) -> Folder:
     return Folder(str(path), _store[-1]) if _store else Folder(path)
 
 
+def alerts_of(folder: Path, spec: StreamSpec, settings: AlertSettings) -> AlertOutput:
+    """The alerts of a live join, or of live families."""
+    return AlertOutput(
+        settings, opened(folder).inner("swoop").inner("alerts"), "run", families=isinstance(spec.join, FamilySpec)
+    )
+
+
+@contextmanager
+def alerting(settings: AlertSettings) -> Iterator[None]:
+    """Streams have alerts. Nobody delivers them by himself."""
+    _alerts.append(settings)
+    try:
+        yield
+    finally:
+        _alerts.pop()
+
+
 _store: list[FileSystem] = []
+_alerts: list[AlertSettings] = []
 
 
 @contextmanager

@@ -9,13 +9,18 @@ imports inside functions, so that ``swoop --help`` answers at once.
 
 from __future__ import annotations
 
+import sys
+
 __all__ = ["main"]
 
 
 def main() -> None:
     """The entry point of the program ``swoop``."""
     from swoop.cli.app import app
+    from swoop.cli.console import tolerate
     from swoop.cli.help import apply_theme
 
     apply_theme()
+    for stream in (sys.stdout, sys.stderr):
+        tolerate(stream)
     app(prog_name="swoop")

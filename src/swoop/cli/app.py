@@ -83,7 +83,7 @@ def run(
         typer.Option(help="Write rows that cannot be used, each with the reason, to such a file or folder/.", metavar="FILE"),
     ] = None,
     show: Annotated[int, typer.Option(help="Number of pairs to show.", metavar="N")] = 10,
-    equal: Annotated[bool, typer.Option("--equal/--no-equal", help="Show pairs of equal sets, or leave them out.")] = True,
+    equal: o.Equal = True,
     as_json: o.Json = False,
     spark: o.Spark = False,
     master: o.Master = None,
@@ -183,6 +183,30 @@ def stream(
     rejected: Annotated[
         str | None, typer.Option(help="Write unusable rows here; by default under the checkpoint.", metavar="TARGET")
     ] = None,
+    alert: Annotated[
+        str | None,
+        typer.Option(
+            help="When a pair or a family enters, post it in JSON to this web address, or run this command with it as input.",
+            metavar="TARGET",
+            rich_help_panel=o.ALERTS,
+        ),
+    ] = None,
+    alert_from: Annotated[
+        float | None,
+        typer.Option(
+            help="Least similarity of the pair, or least size of the family; by default all.",
+            metavar="X",
+            rich_help_panel=o.ALERTS,
+        ),
+    ] = None,
+    alert_limit: Annotated[
+        int | None,
+        typer.Option(
+            help="Alerts per minute, 60 by default; the next one tells how many were left out.",
+            metavar="N",
+            rich_help_panel=o.ALERTS,
+        ),
+    ] = None,
     target_size: Annotated[
         str, typer.Option(help="Size at which results in folders become a final file.", metavar="SIZE")
     ] = "64 MB",
@@ -193,6 +217,7 @@ def stream(
     retention: Annotated[
         str | None, typer.Option(help="Delete final files after this time; by default never.", metavar="DURATION")
     ] = None,
+    equal: o.Equal = True,
     as_json: o.Json = False,
     checkpoint: Annotated[
         str | None,
@@ -280,6 +305,7 @@ def stream(
         swoop stream incoming/ --window 10min --checkpoint state --changes out
         swoop stream kafka://localhost:9092/posts --window 1h --serve 8000
         swoop stream incoming/ --families 0.8 --window 1h --serve 8000
+        swoop stream incoming/ --families 0.8 --alert https://example.com/hook --alert-from 20
         swoop stream incoming/ --once --json
         tail -f posts.jsonl | swoop stream - --window 10min
         swoop stream hdfs:///incoming --master spark://master:7077 --cells 6 --checkpoint hdfs:///state
@@ -298,6 +324,7 @@ def stream(
         changes=changes,
         late=late,
         rejected=rejected,
+        alert=command.find_alert(alert, alert_from, alert_limit, families is not None),
         target_size=target_size,
         final_after=final_after,
         retention=retention,
@@ -308,6 +335,7 @@ def stream(
         idle=idle,
         once=once,
         flush=not no_flush,
+        equal=equal,
         serve=serve,
         title=title,
         host=host,

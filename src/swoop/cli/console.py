@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import codecs
 import datetime as dt
 import json
 import re
@@ -9,8 +10,11 @@ import sys
 from functools import cache
 from typing import Any
 
+from rich.cells import cell_len, set_cell_size
 from rich.console import Console
 from rich.theme import Theme
+
+from swoop.messages import in_json
 
 # readable on both black and white
 TEAL, ORANGE, GREEN, RED = "#0e8c84", "#c46210", "#3a8f3a", "#d64545"
@@ -21,7 +25,15 @@ PROGRESS = Theme(
         **dict.fromkeys(("progress.spinner", "bar.complete", "bar.finished", "bar.pulse"), TEAL),
     }
 )
-CONTROL = re.compile(r"[\x00-\x1f\x7f-\x9f\u200e\u200f\u202a-\u202e\u2066-\u2069]")
+SPACE = re.compile(r"[\t\n\v\f\r\x85\u2028\u2029]")
+HIDDEN = re.compile(
+    r"[\x00-\x1f\x7f-\x9f\u061c\u200e\u200f\u202a-\u202e\u2066-\u2069"  # move the cursor, or turn the direction of writing
+    r"\xad\u115f\u1160\u180e\u200b\u2060-\u2065\u206a-\u206f\u3164\ufeff\uffa0\ufff9-\ufffb"  # are not seen
+    r"\U000e0000-\U000e0fff\ud800-\udfff]"  # neither, or are no characters
+)
+ID = 64  # cells of an id that are shown
+PLAIN = str.maketrans({"…": "...", "×": "x", "–": "-", "━": "-", "╸": "-", "╺": "-", "“": '"', "”": '"', "’": "'"})
+"""What stands for characters of our own where the encoding of the output does not have them."""
 
 
 def results(width: int | None = None) -> Console:
@@ -46,8 +58,29 @@ def has_colour(console: Console) -> bool:
 
 
 def printable(text: str) -> str:
-    """Text from data without characters that move the cursor, change colours or turn the direction of writing."""
-    return CONTROL.sub(" ", text)
+    r"""Text from data on one line, in which everything is seen: what a terminal would obey or hide is named instead.
+
+    >>> printable("win\ta \x1b[31mphone\u202e")
+    'win a <U+001B>[31mphone<U+202E>'
+    """
+    return HIDDEN.sub(lambda found: _named(found[0]), SPACE.sub(" ", text))
+
+
+def _named(characters: str) -> str:
+    return "".join(f"<U+{ord(character):04X}>" for character in characters)
+
+
+def tolerate(stream: Any) -> None:
+    """Let a stream name the characters that its encoding does not have; an error would lose all that was found."""
+    codecs.register_error("swoop", _replaced)
+    if hasattr(stream, "reconfigure"):
+        stream.reconfigure(errors="swoop")
+
+
+def _replaced(error: UnicodeError) -> tuple[str, int]:
+    assert isinstance(error, UnicodeEncodeError)
+    found = error.object[error.start : error.end]
+    return "".join(plain if (plain := one.translate(PLAIN)) != one else _named(one) for one in found), error.end
 
 
 def counted(count: int, one: str, many: str) -> str:
@@ -69,19 +102,28 @@ def shown_name(value: Any) -> str:
     return printable(name_of(value))
 
 
+def shown_id(value: Any, cells: int = ID) -> str:
+    """An id as printable text; a long one with its beginning and its end.
+
+    >>> shown_id("https://example.com/posts/2024/05/01/1207", 20)
+    'https://ex…5/01/1207'
+    """
+    name = shown_name(value)
+    if cell_len(name) <= cells:
+        return name
+    end = (cells - 1) // 2
+    return f"{set_cell_size(name, cells - 1 - end)}…{set_cell_size(name[::-1], end)[::-1]}"
+
+
 def print_json(value: Any, indent: int | None = None) -> None:
     """One JSON value for scripts."""
-    sys.stdout.write(json.dumps(value, default=in_json, ensure_ascii=False, indent=indent) + "\n")
+    text = json.dumps(value, default=in_json, ensure_ascii=False, indent=indent)
+    try:
+        text.encode(sys.stdout.encoding or "utf-8")
+    except UnicodeEncodeError:  # JSON has a way to write every character
+        text = json.dumps(value, default=in_json, indent=indent)
+    sys.stdout.write(text + "\n")
     sys.stdout.flush()
-
-
-def in_json(value: Any) -> Any:
-    """Values that JSON has no type for."""
-    if isinstance(value, dt.date):
-        return value.isoformat()
-    if isinstance(value, bytes | bytearray):
-        return value.hex()
-    return str(value)
 
 
 def shown_time(time: Any) -> str:

@@ -8,18 +8,18 @@ from typing import TYPE_CHECKING, Any, Protocol
 from rich.console import Console, Group
 from rich.text import Text
 
-from swoop.cli.console import counted, print_json, results, shown_name, shown_second, shown_time
+from swoop.cli.console import counted, print_json, results, shown_id, shown_second, shown_time
 from swoop.cli.family_render import FamilyTable, ShownFamily
 from swoop.cli.render import Side
 from swoop.cli.views import LinesView, TableView, View, metrics, short
 from swoop.marking import contents
+from swoop.messages import message
 
 if TYPE_CHECKING:
     from swoop.results import Family, FamilyChange, FamilyList
 
 SHOWN = 10  # families
 LOOKED = 100  # members of a family whose texts are compared
-TOLD = ("time", "kind", "family", "into", "size", "total", "first_seen", "representative")
 
 
 class HasFamilies(Protocol):
@@ -49,7 +49,7 @@ class FamilyJsonView(View):
 
     def changed(self, changes: Sequence[FamilyChange], handle: HasFamilies) -> None:
         for change in changes:
-            print_json({**{name: getattr(change, name) for name in TOLD}, "text": handle.texts(change)[1]})
+            print_json(message(change, handle.texts(change)))
 
 
 class FamilyLinesView(LinesView):
@@ -60,8 +60,8 @@ class FamilyLinesView(LinesView):
         for place, change in enumerate(changes):
             if last.get(change.family, place) != place and change.kind == "grew":
                 continue  # one line per family and look is enough
-            line = f"{shown_time(change.time)}  {change.kind:9}  {shown_name(change.family)}"
-            line += "" if change.into is None else f" into {shown_name(change.into)}"
+            line = f"{shown_time(change.time)}  {change.kind:9}  {shown_id(change.family)}"
+            line += "" if change.into is None else f" into {shown_id(change.into)}"
             count = change.total if change.kind == "ended" else change.size
             if count is not None:
                 line += f", {counted(count, 'record', 'records')}{' in all' if change.kind == 'ended' else ''}"

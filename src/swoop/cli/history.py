@@ -20,7 +20,14 @@ if TYPE_CHECKING:
     from swoop.reading.sets import Reading
 
 MOST_SHOWN = 1000
+EQUAL_LEFT_OUT = "pairs of equal sets are left out, but take their places in the top {k}; a larger -k finds more others"
 EQUAL = {"jaccard": 1.0, "cosine": 1.0, "dice": 1.0, "hamming": 0.0}  # the similarity of equal sets
+
+
+def check_unequal(measure: str) -> None:
+    """Refuse --no-equal with a similarity by which equal sets cannot be told."""
+    if measure not in EQUAL:
+        raise WrongUsage(f"--no-equal is not available for {measure}, only for {', '.join(EQUAL)}")
 
 
 @dataclass(frozen=True)
@@ -71,8 +78,8 @@ class RunOptions:
             raise WrongUsage(f"--out and --rejected are the same file, {self.out!r}; choose two")
         if not 0 <= self.show <= MOST_SHOWN:
             raise WrongUsage(f"--show must be from 0 to {MOST_SHOWN}, not {self.show}; --out writes all results")
-        if not self.equal and join.similarity not in EQUAL:
-            raise WrongUsage(f"--no-equal is not available for {join.similarity}, only for {', '.join(EQUAL)}")
+        if not self.equal:
+            check_unequal(join.similarity)
 
     def check_files(self, paths: Iterable[str]) -> None:
         """Refuse to write over what is read."""

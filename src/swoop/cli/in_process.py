@@ -65,7 +65,7 @@ def _memory() -> int:
 def describe(files: Files, options: ReadingOptions, window: WindowSpec | None) -> tuple[Reading, pa.Schema]:
     """How the files are read, told to whoever looks."""
     sample = read_sample(files)
-    reading = decide(options, sample, window, lambda *asked: count_readable(files, sample.schema, *asked))
+    reading = decide(options, sample, window, lambda *asked: count_readable(files, sample.schema, *asked), files.name)
     tell(files, reading)
     return reading, sample.schema
 

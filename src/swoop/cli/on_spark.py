@@ -51,7 +51,7 @@ def describe(
 
     files, sample = look(spark, files)
     rows = read_rows(spark, files, sample.schema)
-    reading = decide(options, sample, window, count_readable(rows))
+    reading = decide(options, sample, window, count_readable(rows), files.name)
     tell(files, reading)
     if reading.columns.id is None:
         rows = read_rows(spark, files, sample.schema, numbered=True)

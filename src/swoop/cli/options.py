@@ -21,6 +21,7 @@ Inputs = Annotated[
 ]
 
 COLUMNS, JOIN, EXECUTION = "Columns (inferred where unambiguous)", "Join", "Execution"
+ALERTS = "Alerts"
 
 
 def _option(*names: str, help: str, panel: str, metavar: str | None = None, default: bool = False) -> Any:
@@ -101,6 +102,7 @@ CopiesOption = Annotated[
     _option("--copies", help="once: equal sets count as one; each: every one counts.", panel=JOIN, metavar="HOW", default=True),
 ]
 
+Equal = Annotated[bool, typer.Option("--equal/--no-equal", help="Show pairs of equal sets, or leave them out.")]
 Spark = Annotated[bool, _option("--spark", help="Use Spark, on all local cores unless --master says where.", panel=EXECUTION)]
 Master = Annotated[
     str | None,

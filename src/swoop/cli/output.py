@@ -10,8 +10,8 @@ from pathlib import Path
 
 import pyarrow as pa
 
-from swoop.cli.console import in_json
 from swoop.cli.guard import WrongUsage
+from swoop.messages import in_json
 from swoop.reading.tables import readable
 
 ORDER = ("enter", "similarity", "newer", "older", "overlap", "leave")  # of stays; similarity descending

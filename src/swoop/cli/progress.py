@@ -60,13 +60,21 @@ class Steps:
             self._print_lines()
 
     def _draw(self) -> None:
+        """A bar for each step, below those of the steps before it, which are full."""
         columns = (SpinnerColumn(), TextColumn("{task.description}"), BarColumn(), TaskProgressColumn(), TimeElapsedColumn())
         with Progress(*columns, console=self._console, transient=True) as progress:
-            task = progress.add_task(self._what, total=None)
+            drawn, share = self._what, Share()
+            task = progress.add_task(drawn, total=None)
             while not self._over.wait(0.2):
-                done, total = self._count()
-                what = f"{self._what}: {done:,} {self._unit}" if done and not total else self._what
-                progress.update(task, description=what, completed=done, total=total or None)
+                what, count, unit = self._what, self._count, self._unit
+                if what != drawn:
+                    progress.update(task, description=drawn, completed=1.0, total=1.0)
+                    drawn, share = what, Share()
+                    task = progress.add_task(drawn, total=None)
+                done, total = count()
+                part = share.of(done, total)
+                shown = f"{what}: {done:,} {unit}" if done and not total else what
+                progress.update(task, description=shown, completed=part or 0.0, total=None if part is None else 1.0)
 
     def _print_lines(self) -> None:
         printed = ""
@@ -78,6 +86,30 @@ class Steps:
                 much = f": {done:,} of {total:,} {self._unit}" if total else f": {done:,} {self._unit}" if done else ""
                 info(f"{now - self._began:4.0f} s  {self._what}{much}")
                 printed, next_line = self._what, now + LINES
+
+
+class Share:
+    """How much of a step is done, where more work becomes known while it is done: never less than before.
+
+    It is taken for granted that there is a little more than is known, so that a step is not done before its end.
+
+    >>> share = Share()
+    >>> [round(share.of(*count), 2) for count in ((1, 3), (2, 3), (2, 20), (11, 20), (20, 20))]
+    [0.25, 0.5, 0.5, 0.74, 0.97]
+    >>> share.of(0, 0) == share.of(20, 20)  # nothing is known any more
+    True
+    """
+
+    def __init__(self) -> None:
+        self._left, self._done = 1.0, 0
+
+    def of(self, done: int, total: int) -> float | None:
+        """The share, when so much is done of so much that is known; None if nothing was ever known."""
+        if total and done > self._done:
+            left = max(total - done, 0) + 1
+            self._left *= left / (left + done - self._done)
+            self._done = done
+        return None if not total and self._left == 1.0 else 1.0 - self._left
 
 
 def _nothing() -> tuple[int, int]:

@@ -15,7 +15,17 @@ from rich.table import Table
 from rich.text import Text
 
 from swoop import marking
-from swoop.cli.console import ORANGE, TEAL, has_colour, printable, shown_name, shown_similarity, shown_span, shown_time
+from swoop.cli.console import (
+    ORANGE,
+    TEAL,
+    has_colour,
+    printable,
+    shown_id,
+    shown_name,
+    shown_similarity,
+    shown_span,
+    shown_time,
+)
 from swoop.marking import words_of
 
 LONGEST = 500  # characters of a text that are shown
@@ -38,8 +48,8 @@ class Side:
     def name(self) -> str:
         """What it is called, when it came, and how many copies there are."""
         if self.copies == 1:
-            return f"{shown_name(self.id)}  {shown_time(self.time)}"
-        return f"{shown_name(self.id)}  {self.copies:,} copies from {shown_span(self.time, self.last_seen)}"
+            return f"{shown_id(self.id)}  {shown_time(self.time)}"
+        return f"{shown_id(self.id)}  {self.copies:,} copies from {shown_span(self.time, self.last_seen)}"
 
 
 @dataclass(frozen=True)
@@ -142,8 +152,8 @@ def both_sides(newer: Side, older: Side, colour: bool) -> tuple[Text, Text]:
     """The texts or tokens of both records, each marked against the other."""
     if newer.words:
         return (
-            marked(newer.text, words_of(older.text), NEWER, colour),
-            marked(older.text, words_of(newer.text), OLDER, colour),
+            marked(newer.text, words_of(printable(older.text)), NEWER, colour),
+            marked(older.text, words_of(printable(newer.text)), OLDER, colour),
         )
     return (
         marked_tokens(newer.tokens, older.tokens, NEWER, colour),

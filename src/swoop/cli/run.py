@@ -7,7 +7,7 @@ from typing import Any
 
 from swoop.cli.console import ORANGE, RED, counted, info, print_json, results
 from swoop.cli.guard import FAILURE
-from swoop.cli.history import EQUAL, History, JoinOptions, RunOptions
+from swoop.cli.history import EQUAL, EQUAL_LEFT_OUT, History, JoinOptions, RunOptions
 from swoop.cli.progress import Steps
 from swoop.cli.render import Pairs, Side
 from swoop.cli.where import HINTS, why_spark
@@ -106,7 +106,7 @@ def _summarise(history: History, join: JoinOptions, options: RunOptions, familie
         more = ", and a larger -k finds more pairs" if join.k is not None else ""
         info(f"all pairs shown are of equal sets; --no-equal leaves them out{more}")
     if not options.equal and history.stays and join.k is not None and join.copies == "each":
-        info(f"pairs of equal sets are left out, but take their places in the top {join.k}; a larger -k finds more others")
+        info(EQUAL_LEFT_OUT.format(k=join.k))
     if not history.rows:
         info("swoop: there are no rows", style=RED)
         return FAILURE

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import logging
+import shlex
 import signal
 import tempfile
 import threading
@@ -13,14 +14,15 @@ from contextlib import ExitStack, contextmanager, suppress
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
-from swoop.cli.console import ORANGE, RED, info
+from swoop.cli.console import ORANGE, RED, counted, info
 from swoop.cli.family_views import find_family_view
 from swoop.cli.guard import FAILURE, INTERRUPTED, WrongUsage
-from swoop.cli.history import JoinOptions
+from swoop.cli.history import EQUAL_LEFT_OUT, JoinOptions, check_unequal
 from swoop.cli.progress import Steps, tasks_of
 from swoop.cli.session import spark_session
 from swoop.cli.sources import FolderSource, TopicSource, is_topic, settings_for
 from swoop.cli.standard_input import STANDARD_INPUT, Pipe
+from swoop.cli.unequal import WithoutEqual, unequal
 from swoop.cli.views import View, find_view
 from swoop.cli.where import HINTS, tell
 from swoop.reading.sets import Reading, ReadingOptions, decide
@@ -31,6 +33,7 @@ if TYPE_CHECKING:
     from pyspark.sql import DataFrame, SparkSession
 
     from swoop.dashboard import Page
+    from swoop.live.alerts import AlertSettings
     from swoop.spark import FamilyHandle, FamilyStream, StreamHandle, TopKStream
 
     Handle = StreamHandle | FamilyHandle
@@ -54,6 +57,7 @@ class StreamOptions:
     changes: str | None = None
     late: str | None = None
     rejected: str | None = None
+    alert: AlertSettings | None = None
     target_size: str = "64 MB"
     final_after: str | None = None
     retention: str | None = None
@@ -64,6 +68,7 @@ class StreamOptions:
     idle: str | None = None
     once: bool = False
     flush: bool = True
+    equal: bool = True
     serve: int | None = None
     title: str | None = None
     host: str = "127.0.0.1"
@@ -118,6 +123,28 @@ class StreamOptions:
             raise WrongUsage(f"for a topic, --batch-size must be a number of messages, not {size!r}")
 
 
+def find_alert(target: str | None, least: float | None, per_minute: int | None, families: bool) -> AlertSettings | None:
+    """Who is told of what, checked."""
+    from swoop.live.alerts import PER_MINUTE, alert
+
+    if target is None:
+        if least is not None or per_minute is not None:
+            raise WrongUsage(f"{'--alert-limit' if least is None else '--alert-from'} requires --alert")
+        return None
+    size = None if least is None or not least.is_integer() else int(least)
+    if families and least is not None and size is None:
+        raise WrongUsage(f"with --families, --alert-from is a number of records, not {least:g}")
+    try:
+        return alert(
+            target if target.startswith(("http:", "https:")) else shlex.split(target),
+            min_similarity=None if families else least,
+            min_size=size if families else None,
+            per_minute=PER_MINUTE if per_minute is None else per_minute,
+        )
+    except ValueError as error:  # also of the quotes in a command
+        raise WrongUsage(f"--alert: {error}") from None
+
+
 @contextmanager
 def quiet_log() -> Iterator[None]:
     """Late and rejected rows are shown already, so only errors are logged while a command runs."""
@@ -141,6 +168,8 @@ def stream(
     """Show the top-k, or families, until the stream ends or Ctrl-C. Returns the exit code."""
     join.check()
     options.check()
+    if not options.equal:
+        check_unequal(join.similarity)
     window = find_window(join.window)
     lateness = options.lateness if options.lateness is not None else "10 seconds" if window.kind == "duration" else 0
     find_lateness(lateness, window)
@@ -160,7 +189,7 @@ def stream(
 
         steps.step("reading the input", tasks_of(spark))
         rows, sample, files = source.rows(spark, options.batch_size)
-        reading = decide(reading_options, sample, window)
+        reading = decide(reading_options, sample, window, source=files.name)
         tell(files, reading)
         steps.step("starting the stream")
         timing = {"lateness": lateness, "max_ahead": max_ahead, "cells": options.cells}
@@ -175,7 +204,8 @@ def stream(
                 changes=[
                     "memory",
                     *([outputs["changes"]] if options.changes else []),
-                    *([page.board.take_changes] if page else []),
+                    *([options.alert] if options.alert else []),
+                    *([take_changes] if page else []),
                 ],
                 late=outputs["late"],
                 rejected=outputs["rejected"],
@@ -184,16 +214,24 @@ def stream(
                 flush=options.flush,
                 idle=None if once and pipe is not None else options.idle,
             )
+            shown: Any = handle if options.equal else WithoutEqual(handle, join.similarity)
             if page is not None:
-                page.show(handle)
-            return handle
+                page.show(shown)
+            return shown  # type: ignore[no-any-return]
+
+        def take_changes(changes: Any, batch: int) -> None:
+            assert page is not None
+            page.board.take_changes(changes if options.equal else unequal(changes, join.similarity), batch)
 
         if pipe is not None and options.once:
             pipe.ended.wait()
         handle = start(options.once)
         steps.stop()
         view = find_view(as_json, join.similarity) if families is None else find_family_view(as_json)
-        return _watch(handle, view, spark, pipe, start)
+        code = _watch(handle, view, spark, pipe, start)
+        if not options.equal and join.k is not None and join.copies == "each":
+            info(EQUAL_LEFT_OUT.format(k=join.k))
+        return code
 
 
 def _prepared(
@@ -277,10 +315,27 @@ def _summarise(handle: Handle, reasons: Reasons, before: Any, seconds: float, wh
         info(f"with earlier runs of this checkpoint: {stats.rows:,} rows, {stats.changes:,} changes")
     for line in reasons.lines(HINTS):
         info(f"  rejected {line}", style=ORANGE)
+    _summarise_alerts(handle, before)
     if rows and reasons.rows >= rows:
         info("swoop: no row could be used; check --id, --time (--time-unit, --time-format) and --text or --tokens", style=RED)
         return FAILURE
     return 0
+
+
+def _summarise_alerts(handle: Handle, before: Any) -> None:
+    """Say what became of the alerts of this run, if there were any."""
+    stats = handle.stats
+    sent, failed, left_out = (
+        getattr(stats, name) - getattr(before, name) for name in ("alerts", "alerts_failed", "alerts_left_out")
+    )
+    if sent or failed or left_out or stats.alerts_waiting:
+        info(
+            f"{counted(sent, 'alert', 'alerts')} delivered, {failed:,} given up, {left_out:,} over the limit, "
+            f"{stats.alerts_waiting:,} not delivered yet",
+            style=ORANGE if failed or stats.alerts_waiting else None,
+        )
+    if handle.alert_problem is not None:
+        info(f"  the last that failed: {handle.alert_problem}", style=ORANGE)
 
 
 def _warn_if_nothing_is_usable(handle: Handle) -> bool:

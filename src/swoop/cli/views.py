@@ -13,11 +13,12 @@ from rich.table import Table
 from rich.text import Text
 
 from swoop.cli.console import (
+    ID,
     has_colour,
     print_json,
     printable,
     results,
-    shown_name,
+    shown_id,
     shown_second,
     shown_similarity,
     shown_since,
@@ -25,13 +26,13 @@ from swoop.cli.console import (
     shown_wait,
 )
 from swoop.cli.render import Line, Side, both_sides, cut, same
+from swoop.messages import message
 
 if TYPE_CHECKING:
     from swoop.results import Change, Pair
     from swoop.spark import StreamHandle
 
 LONGEST = 60  # characters of a text in a line
-COPIES = ("newer_copies", "newer_first_seen", "newer_last_seen", "older_copies", "older_first_seen", "older_last_seen")
 
 Draw = Callable[[Any, Console, float | None], Group]
 """Draws the results of a handle, as large as the console, with metrics if there is a rate of rows per second."""
@@ -74,24 +75,7 @@ class JsonView(View):
 
     def changed(self, changes: Sequence[Change], handle: StreamHandle) -> None:
         for change in changes:
-            pair = change.pair
-            newer, older = handle.texts(pair)
-            copies = {name: getattr(pair, name) for name in COPIES if pair.newer_copies is not None}
-            print_json(
-                {
-                    "time": change.time,
-                    "kind": change.kind,
-                    "similarity": pair.similarity,
-                    "overlap": pair.overlap,
-                    "newer": pair.newer,
-                    "older": pair.older,
-                    "start": pair.start,
-                    "end": pair.end,
-                    "newer_text": newer,
-                    "older_text": older,
-                    **copies,
-                }
-            )
+            print_json(message(change, handle.texts(change.pair)))
 
 
 class LinesView(View):
@@ -117,7 +101,7 @@ class PairLinesView(LinesView):
         for change in changes:
             pair = change.pair
             what = f"{shown_time(change.time)}  {change.kind:9}  {shown_similarity(pair.similarity, self._measure)}"
-            line = f"{what}  {shown_name(pair.newer)} ~ {shown_name(pair.older)}"
+            line = f"{what}  {shown_id(pair.newer)} ~ {shown_id(pair.older)}"
             if change.kind == "enter":
                 line += _in_a_line(*sides(pair, handle))
             results().print(line, soft_wrap=True)
@@ -161,8 +145,8 @@ def picture(handle: StreamHandle, console: Console, rate: float | None, measure:
     room = max((console.size.height - above - 5) // 2, 1) if live else len(topk)
     table = Table(expand=True, box=None, padding=(0, 1), pad_edge=False, header_style="dim")
     table.add_column(measure, justify="right", no_wrap=True, style="bold")
-    longest = max(8, console.width // 5) if live else None
-    table.add_column("id", justify="right", no_wrap=live, overflow="ellipsis", max_width=longest, style="dim")
+    longest = max(8, console.width // 5) if live else ID
+    table.add_column("id", justify="right", no_wrap=True, style="dim")
     heading = f"most similar at {shown_second(now)}" if topk else "no pairs yet"
     table.add_column(heading, ratio=1, no_wrap=live, overflow="ellipsis" if live else "fold")
     copies = any((count or 0) > 1 for pair in topk[:room] for count, _ in copies_of(pair))
@@ -177,8 +161,8 @@ def picture(handle: StreamHandle, console: Console, rate: float | None, measure:
         # where nothing is redrawn, there is room for whole texts
         lines = (Line(newer, older), Line(older, newer)) if live else (newer, older)
         counts = [[_copies(*of, now)] if copies else [] for of in copies_of(pair)]
-        table.add_row(shown_similarity(pair.similarity, measure), shown_name(pair.newer), lines[0], *counts[0], left)
-        table.add_row("", shown_name(pair.older), lines[1] if what is None else Text(what, "dim"), *counts[1], "")
+        table.add_row(shown_similarity(pair.similarity, measure), shown_id(pair.newer, longest), lines[0], *counts[0], left)
+        table.add_row("", shown_id(pair.older, longest), lines[1] if what is None else Text(what, "dim"), *counts[1], "")
     more = [Text(f"... and {len(topk) - room} more", "dim")] if len(topk) > room else []
     return Group(table, *more, *metrics(stats, rate))
 
@@ -188,7 +172,9 @@ def metrics(stats: Any, rate: float | None) -> list[Text]:
     if rate is None:
         return []
     line = f"{stats.rows:,} rows ({rate:,.0f}/s), {stats.window_size:,} in the window, {stats.held:,} waiting"
-    return [Text(f"{line}, {stats.late:,} late, {stats.rejected:,} rejected", "dim")]
+    told = getattr(stats, "alerts", 0), getattr(stats, "alerts_failed", 0), getattr(stats, "alerts_waiting", 0)
+    alerts = f", {told[0]:,} alerts, {told[1]:,} given up, {told[2]:,} not delivered yet" if any(told) else ""
+    return [Text(f"{line}, {stats.late:,} late, {stats.rejected:,} rejected{alerts}", "dim")]
 
 
 def copies_of(pair: Pair) -> tuple[tuple[int | None, Any], tuple[int | None, Any]]:

@@ -29,6 +29,7 @@ METRICS = (
     "rows", "late", "rejected", "held", "sets", "changes", "window_size", "stock_size", "vocabulary_size", "memory_bytes",
     "batch", "batch_rows", "batch_seconds", "families",
 )  # fmt: skip
+ALERTS = ("alerts", "alerts_failed", "alerts_left_out", "alerts_waiting")  # shown once there was one
 TEXT = 280  # characters of a text beside another one
 REASONS, REASON = 20, 160  # reasons of rejected rows that are shown, and characters of each
 TOKENS = 80  # of each kind, where there is no text
@@ -139,6 +140,8 @@ class Reader:
         stats, now = source.stats, self._clock()
         self.reached(getattr(stats, "watermark", None))
         values = {name: getattr(stats, name) for name in METRICS if hasattr(stats, name)}
+        alerts = {name: getattr(stats, name, 0) for name in ALERTS}
+        values |= alerts if any(alerts.values()) else {}
         if measure and now >= self._rate_due:
             self._rate_due = now + RATE_PAUSE
             self._rate = self._measured(now, values.get("rows", values.get("sets", 0)))

@@ -17,6 +17,8 @@
 ``lease``           one process at a time uses a checkpoint
 ``files``           folders on this machine's disks, or on a file system that somebody brings
 ``outputs``         where results go; ``folders`` and ``manifest`` for folders of Parquet files
+``alerts``          who is told of what; ``alert_queue``: what is to be told, beside the checkpoint; ``alert_delivery`` and
+                    ``alert_targets``: how it is delivered, and to whom
 ``metrics``         numbers for Prometheus
 =================== ============================================================================================
 

@@ -209,6 +209,10 @@ class FamilyCellEngines(GridEngines):
     def _union(self) -> pa.Table:
         return self._found.union()
 
+    def text_of(self, key: Any) -> str | None:
+        """The text of a set that a change of the last step tells of."""
+        return self._found.text_of(key)
+
     def snapshot(self, state: State) -> Snapshot[MergedFamilies]:
         """The families of the whole, and the sizes of all cells together."""
         sizes = self._sizes(state)

@@ -189,6 +189,10 @@ class Checkpoint:
     def path(self) -> str:
         return str(self._folder.path)
 
+    def beside(self, name: str) -> Folder:
+        """A folder for what goes with this checkpoint."""
+        return self._folder.inner(name)
+
     def _agree(self, parameters: dict[str, Any]) -> str:
         """Compare the parameters with those of the run before, or note them. Gives what this checkpoint calls itself."""
         if PARAMETERS not in self._folder.names():

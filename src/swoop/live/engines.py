@@ -104,3 +104,10 @@ class FoundFamilies(Protocol):
 
     def text_of(self, found: Any, /) -> str | None:
         """The text of a set that a change tells of."""
+
+
+class FamilyEngines(Engines[FoundFamilies], Protocol):
+    """Those of families."""
+
+    def text_of(self, found: Any, /) -> str | None:
+        """The text of a set that a change of the last step tells of."""

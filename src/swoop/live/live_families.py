@@ -6,8 +6,11 @@ from dataclasses import dataclass
 from functools import cached_property
 
 from swoop.errors import InvalidArgument, InvalidType
-from swoop.live.engines import FoundFamilies
+from swoop.live.checkpoint import Checkpoint
+from swoop.live.engines import FamilyEngines, FoundFamilies
+from swoop.live.outputs import Output
 from swoop.live.resumable import LiveStats, ResumableStream
+from swoop.live.stream_spec import StreamSpec
 from swoop.results import Family, FamilyChange, FamilyChanges, Id
 from swoop.times import Time
 
@@ -27,6 +30,12 @@ class LiveFamilies(ResumableStream[FoundFamilies, FamilyStreamStats]):
     """Live families that come in numbered batches and resume from their checkpoint."""
 
     _stats = FamilyStreamStats
+
+    def __init__(
+        self, spec: StreamSpec, checkpoint: Checkpoint, engines: FamilyEngines, changes: Output, late: Output, rejected: Output
+    ) -> None:
+        self._engines = engines
+        super().__init__(spec, checkpoint, engines, changes, late, rejected)
 
     def examples(self, family: Id | Family, n: int) -> list[tuple[Id, Time, str | None]]:
         """Ids, times and texts of the newest sets of a family, those with different texts first."""
@@ -48,6 +57,10 @@ class LiveFamilies(ResumableStream[FoundFamilies, FamilyStreamStats]):
     def texts(self, change: FamilyChange) -> tuple[str | None, str | None]:
         """The texts of the first and of the newest set that a family had at a change; None where there is none (any more)."""
         first, newest = (None if change.sets is None else self.result.text_of(one) for one in change.sets or (None, None))
+        return first, newest
+
+    def _new_texts(self, change: FamilyChange) -> tuple[str | None, str | None]:
+        first, newest = (None if change.sets is None else self._engines.text_of(one) for one in change.sets or (None, None))
         return first, newest
 
     @cached_property

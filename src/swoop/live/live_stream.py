@@ -10,7 +10,7 @@ from swoop.live.engines import PairEngines
 from swoop.live.outputs import Output
 from swoop.live.resumable import LiveStats, ResumableStream
 from swoop.live.stream_spec import StreamSpec
-from swoop.results import Changes, Explanation, Pair, SkybandStep, TopK
+from swoop.results import Change, Changes, Explanation, Pair, SkybandStep, TopK
 
 
 @dataclass(frozen=True)
@@ -43,6 +43,9 @@ class LiveStream(ResumableStream[TopK, StreamStats]):
     def texts(self, pair: Pair) -> tuple[str | None, str | None]:
         """The texts of the newer and of the older set; None where there is none (any more)."""
         return self._engines.texts(pair)
+
+    def _new_texts(self, change: Change) -> tuple[str | None, str | None]:
+        return self._engines.texts(change.pair)
 
     def skyband(self) -> list[SkybandStep]:
         """How similar a new pair must be to matter."""

@@ -17,6 +17,9 @@ _COUNTERS = {
     "rejected": "Rows that cannot be used.",
     "sets": "Sets that entered.",
     "changes": "Changes of what is found.",
+    "alerts": "Alerts that were delivered.",
+    "alerts_failed": "Alerts that could not be delivered, and were given up.",
+    "alerts_left_out": "Alerts over the limit per minute, which were left out.",
 }
 _GAUGES = {
     "batch": "Number of the last batch; -1 before the first.",
@@ -27,6 +30,7 @@ _GAUGES = {
     "families": "Families of at least two sets, one of them in the window.",
     "vocabulary_size": "Tokens that the engine knows.",
     "memory_bytes": "Memory of the engine.",
+    "alerts_waiting": "Alerts that are still to be delivered.",
     "batch_rows": "Rows of the last batch.",
     "batch_seconds": "Duration of the last batch.",
 }

@@ -27,6 +27,12 @@ class OneFamilyEngine(SingleEngine[Families]):
     def _insert(self, join: Families, sets: pa.Table) -> None:
         join.insert_many(sets, self._spec.tokens, id="id")
 
+    def text_of(self, arrival: int) -> str | None:
+        """The text of a set that a change of the last step tells of."""
+        with self._reading:
+            found: str | None = self._texts.get(arrival, "text")
+            return found
+
     def snapshot(self, state: State) -> Snapshot[FamilySnapshot]:
         """The families, and the sizes of their engine."""
         sizes = self._sizes("families")

@@ -1,8 +1,9 @@
 """Where a live join sends its changes, its late rows and its rejected rows.
 
-A batch that Spark runs again gives the same results again. Folders replace those of the batch, topics leave out what is there
-already, memory has forgotten it with its process; a callback gets the number of the batch and can do as it likes. All results
-of an output are numbered from the beginning of the stream on, and a batch that is run again gives them the same numbers again.
+A batch that Spark runs again gives the same results again. Folders replace those of the batch, topics and alerts leave out
+what is there already, memory has forgotten it with its process; a callback gets the number of the batch and can do as it likes.
+All results of an output are numbered from the beginning of the stream on, and a batch that is run again gives them the same
+numbers again.
 """
 
 from __future__ import annotations
@@ -17,6 +18,7 @@ from typing import Any, Protocol, TypeAlias, runtime_checkable
 import pyarrow as pa
 
 from swoop.errors import InvalidArgument, InvalidType
+from swoop.live.alerts import AlertOutput, AlertSettings, Texts
 from swoop.live.checkpoint import State
 from swoop.live.engines import Feed
 from swoop.live.files import Folder
@@ -144,6 +146,17 @@ class Outputs:
     def folders(self) -> list[ResultFolder]:
         return [output.files for output in self.outputs if isinstance(output, FolderOutput)]
 
+    @property
+    def alerts(self) -> AlertOutput | None:
+        """The alerts, if there are any."""
+        return next((output for output in self.outputs if isinstance(output, AlertOutput)), None)
+
+
+def show_texts(output: Output, texts: Texts) -> None:
+    """Let an output know where texts are that go with changes, if it shows any."""
+    if isinstance(output, Outputs) and output.alerts is not None:
+        output.alerts.texts = texts
+
 
 def claim(outputs: Sequence[Outputs], checkpoint: str, batch: int) -> None:
     """See to it that each output has a place of its own; refuse all if one is not free, and change nothing then.
@@ -183,10 +196,21 @@ def unclaim(outputs: Sequence[Outputs]) -> None:
             files.unclaim()
 
 
-def find_output(given: Any, owner: Owner, make_topic: Callable[[str | TopicSettings], Output]) -> Outputs:
-    """The output that the caller means: a function, "memory", a topic, a folder, or several of these."""
+def find_output(
+    given: Any,
+    owner: Owner,
+    make_topic: Callable[[str | TopicSettings], Output],
+    make_alerts: Callable[[AlertSettings], AlertOutput],
+) -> Outputs:
+    """The output that the caller means: a function, "memory", a topic, a folder, an alert, or several of these."""
     if isinstance(given, list | tuple):
-        return Outputs([output for one in given for output in find_output(one, owner, make_topic).outputs])
+        if sum(isinstance(one, AlertSettings) for one in given) > 1:
+            raise InvalidArgument("a stream has one alert at most; let a command tell several, or start another stream")
+        return Outputs([output for one in given for output in find_output(one, owner, make_topic, make_alerts).outputs])
+    if isinstance(given, AlertSettings):
+        if owner.holds != "changes":
+            raise InvalidArgument(f"alerts are about changes, not about {owner.holds} rows; give the alert to changes")
+        return Outputs([make_alerts(given)])
     if callable(given):
         return Outputs([CallbackOutput(given)])
     if isinstance(given, str) and given == "memory":
@@ -197,5 +221,5 @@ def find_output(given: Any, owner: Owner, make_topic: Callable[[str | TopicSetti
         return Outputs([FolderOutput(given, owner)])
     raise InvalidType(
         f"{owner.holds} must be a function of results and batch number, 'memory', 'kafka://host:port/topic', a topic, a "
-        f"folder, or a list of these, not {given!r}"
+        f"folder, an alert, or a list of these, not {given!r}"
     )

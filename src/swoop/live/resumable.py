@@ -10,7 +10,7 @@ import logging
 import time
 from collections import deque
 from collections.abc import Callable
-from dataclasses import asdict, dataclass, replace
+from dataclasses import asdict, dataclass, field, replace
 from typing import Any, Generic, NamedTuple, TypeVar
 
 import pyarrow as pa
@@ -18,7 +18,7 @@ import pyarrow as pa
 from swoop.errors import InvalidArgument, InvalidFile
 from swoop.live.checkpoint import Checkpoint, State
 from swoop.live.engines import Engines, Feed, Result, StepResult
-from swoop.live.outputs import Output
+from swoop.live.outputs import Output, show_texts
 from swoop.live.row_order import sort_rejected, sort_rows
 from swoop.live.stream_spec import StreamSpec
 from swoop.reasons import Reasons
@@ -49,6 +49,10 @@ class LiveStats:
         As for :class:`swoop.Stats`.
     batch_rows, batch_seconds
         Rows of the last batch, and how long it took from its first row to its results.
+    alerts, alerts_failed, alerts_left_out
+        Alerts that were delivered, that could not be, and that were over the limit; over all runs from this checkpoint.
+    alerts_waiting
+        Alerts that are still to be delivered.
     """
 
     batch: int
@@ -64,6 +68,10 @@ class LiveStats:
     memory_bytes: int
     batch_rows: int
     batch_seconds: float
+    alerts: int = field(default=0, kw_only=True)
+    alerts_failed: int = field(default=0, kw_only=True)
+    alerts_left_out: int = field(default=0, kw_only=True)
+    alerts_waiting: int = field(default=0, kw_only=True)
 
 
 Stats = TypeVar("Stats", bound=LiveStats)
@@ -108,6 +116,7 @@ class ResumableStream(Generic[Result, Stats]):
         self.late_rows: deque[LateRow] = deque(maxlen=LATE_ROWS)  # the last of this run
         self._clock = spec.clock()
         self._earlier = set(checkpoint.known())  # states of an earlier run
+        show_texts(changes, self._new_texts)
         self._resume()
 
     # steps
@@ -258,6 +267,10 @@ class ResumableStream(Generic[Result, Stats]):
         self._state, self._k = state, k
         self._dropped = self._steps.restore(state, k)
         self._refresh_snapshot(0, 0.0)
+
+    def _new_texts(self, change: Any) -> tuple[str | None, str | None]:
+        """The texts that go with a change of the step that is being done."""
+        raise NotImplementedError
 
     @property
     def spec(self) -> JoinSpec | FamilySpec:

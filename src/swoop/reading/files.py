@@ -75,6 +75,11 @@ class Files:
         return None if inner is None else f"folders hold columns ({inner})"
 
     @property
+    def name(self) -> str:
+        """What people call them: by the first that was given."""
+        return self.inputs[0] if len(self.inputs) == 1 else f"{self.inputs[0]} and so on"
+
+    @property
     def size(self) -> int:
         """Bytes of all local files."""
         return sum(Path(path).stat().st_size for path in self.paths)
@@ -297,7 +302,9 @@ def damaged(path: str) -> Iterator[None]:
     try:
         yield
     except (EOFError, zlib.error, gzip.BadGzipFile) as error:
-        raise InvalidFile(f"{path} is damaged, or not compressed as its name says: {error}") from None
+        raise InvalidFile(
+            f"{path} is damaged, or not compressed as its name says: {error}; get it again, or leave it out"
+        ) from None
     except csv.Error as error:
         raise InvalidFile(f"{path} cannot be read as CSV: {error}; --format says what else it is") from None
     except UnicodeError as error:

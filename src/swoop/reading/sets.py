@@ -105,13 +105,19 @@ class Reading:
         return "tokens" if self.function is None else self.function
 
 
-def decide(options: ReadingOptions, sample: pa.Table, window: WindowSpec | None, count: CountReadable | None = None) -> Reading:
-    """The whole description, from what is asked for and sample rows.
+def decide(
+    options: ReadingOptions,
+    sample: pa.Table,
+    window: WindowSpec | None,
+    count: CountReadable | None = None,
+    source: str = "the input",
+) -> Reading:
+    """The whole description, from what is asked for and sample rows, which ``source`` has.
 
     Without a window, any times will do. ``count`` is asked where a sample does not tell the day from the month.
     """
     if not sample.column_names:
-        raise InvalidFile("the input has no columns: it is empty, or has no JSON object")
+        raise InvalidFile(f"{source} has no columns: it is empty, or has no JSON object; --format says what else it is")
     columns = infer(options.columns, find_kinds(sample))
     if columns.group_by is not None and (columns.text or columns.tokens is None):
         raise InvalidArgument(

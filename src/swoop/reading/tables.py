@@ -5,6 +5,7 @@ from __future__ import annotations
 import codecs
 import io
 from collections.abc import Iterator, Sequence
+from contextlib import contextmanager
 from dataclasses import replace
 from itertools import islice
 from typing import IO, Any, NamedTuple
@@ -66,7 +67,7 @@ def readable(table: pa.Table, errors: str = "replace") -> pa.Table:
 def _sample_of(path: str, files: Files) -> pa.Table:
     if files.format == "parquet":
         file = _open_parquet(path)
-        return pa.Table.from_batches(list(islice(file.iter_batches(batch_size=SAMPLE), 1)), file.schema_arrow)
+        return pa.Table.from_batches(list(islice(_rows_of(path, file, batch_size=SAMPLE), 1)), file.schema_arrow)
     if files.format == "csv":
         first = next(_csv_batches(path, files, files.dialect.names), None)
         return first.rows if first is not None else pa.table({name: pa.array([], pa.string()) for name in files.dialect.names})
@@ -109,16 +110,38 @@ def count_readable(files: Files, schema: pa.Schema, name: str, format: TimeForma
 
 
 def _open_parquet(path: str) -> pq.ParquetFile:
-    try:
+    with _damaged_parquet(path):
         return pq.ParquetFile(path)
-    except (pa.ArrowInvalid, OSError) as error:
-        raise InvalidFile(f"{path} cannot be read as Parquet: {error}") from None
+
+
+@contextmanager
+def _damaged_parquet(path: str) -> Iterator[None]:
+    """Name the file that Arrow cannot read."""
+    try:
+        yield
+    except (pa.ArrowException, OSError) as error:
+        why = " ".join(str(error).split())
+        raise InvalidFile(
+            f"{path} cannot be read as Parquet: {why}; it is damaged, or something else: get it again, or leave it out"
+        ) from None
+
+
+def _rows_of(path: str, file: pq.ParquetFile, **options: Any) -> Iterator[pa.RecordBatch]:
+    """The batches of a file."""
+    batches = file.iter_batches(**options)
+    while True:
+        with _damaged_parquet(path):
+            batch = next(batches, None)
+        if batch is None:
+            return
+        yield batch
 
 
 def _parquet_batches(path: str, schema: pa.Schema) -> Iterator[Batch]:
     file = _open_parquet(path)
     there = [name for name in schema.names if name in file.schema_arrow.names]
-    for batch in file.iter_batches(batch_size=ROWS, columns=[leaf for name in there for leaf in _leaves(schema.field(name))]):
+    leaves = [leaf for name in there for leaf in _leaves(schema.field(name))]
+    for batch in _rows_of(path, file, batch_size=ROWS, columns=leaves):
         columns = []
         for field in schema:
             if field.name not in there:

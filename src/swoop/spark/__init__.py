@@ -14,6 +14,7 @@ What you may touch: how data gets in and out. A result must not depend on partit
 
 from __future__ import annotations
 
+from swoop.live.alerts import alert
 from swoop.live.live_families import FamilyStreamStats
 from swoop.live.live_stream import StreamStats
 from swoop.live.manifest import folder
@@ -37,6 +38,7 @@ __all__ = [
     "StreamHandle",
     "StreamStats",
     "TopKStream",
+    "alert",
     "at_least_once",
     "char_ngrams",
     "every",

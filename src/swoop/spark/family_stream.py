@@ -101,7 +101,7 @@ class FamilyHandle(LiveHandle[LiveFamilies]):
     @property
     def stats(self) -> FamilyStreamStats:
         """Metrics after the last batch."""
-        return self._live.stats
+        return self._with_alerts(self._live.stats)
 
 
 class FamilyStream(StartableStream[FamilyHandle]):

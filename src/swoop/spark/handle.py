@@ -6,12 +6,14 @@ import datetime as dt
 import threading
 import time as clock
 from collections.abc import Callable
+from dataclasses import replace
 from typing import Any, Generic, Self, TypeVar
 
 import pyarrow as pa
 from pyspark.sql import DataFrame
 
 from swoop.errors import InvalidArgument, InvalidType
+from swoop.live.alerts import AlertOutput
 from swoop.live.checkpoint import Checkpoint, State
 from swoop.live.files import Folder
 from swoop.live.folders import ResultFolder
@@ -25,7 +27,10 @@ from swoop.times import MICROSECOND
 
 Live = TypeVar("Live", bound=ResumableStream[Any, Any])
 
+Figures = TypeVar("Figures", bound=LiveStats)
+
 TENDING = 1.0  # seconds between two looks at results that wait to be final
+DELIVERING = 30.0  # seconds for alerts that wait when the stream has ended; the next run delivers the rest
 
 
 class LiveHandle(Generic[Live]):
@@ -45,11 +50,12 @@ class LiveHandle(Generic[Live]):
         checkpoint: Checkpoint,
         memory: list[MemoryOutput],
         files: list[ResultFolder],
+        alerts: AlertOutput | None,
         temporary: Folder | None,
         fetch: Callable[[DataFrame], pa.Table | Backlog],
     ) -> None:
         self._live, self._checkpoint = live, checkpoint
-        self._memory, self._files, self._temporary = memory, files, temporary
+        self._memory, self._files, self._alerts, self._temporary = memory, files, alerts, temporary
         self._fetch = fetch
         self._failure: BaseException | None = None
         self._over, self._halted = threading.Event(), threading.Event()
@@ -68,6 +74,8 @@ class LiveHandle(Generic[Live]):
             self._timer.start()
         if metrics_port is not None:
             self._server = self._metrics.serve(metrics_port)
+        if self._alerts is not None:
+            self._alerts.start()
         threading.Thread(target=self._watch, args=(ends,), name="swoop stream", daemon=True).start()
         threading.Thread(target=self._tend, name="swoop outputs", daemon=True).start()
 
@@ -139,6 +147,8 @@ class LiveHandle(Generic[Live]):
                 self._settle(force=True)
             except Exception as error:
                 log.error("results of this run are not final yet, the next run makes them so: %s", error)
+            if self._alerts is not None:
+                self._alerts.close(0.0 if self._stopped or self.failure is not None else DELIVERING)
             if self._server is not None:
                 self._server.shutdown()
                 self._server.server_close()
@@ -167,7 +177,16 @@ class LiveHandle(Generic[Live]):
     @property
     def _figures(self) -> LiveStats:
         figures: LiveStats = self._live.stats
-        return figures
+        return self._with_alerts(figures)
+
+    def _with_alerts(self, figures: Figures) -> Figures:
+        """Figures with those of the alerts, which go on between batches."""
+        return figures if self._alerts is None else replace(figures, **self._alerts.counts())
+
+    @property
+    def alert_problem(self) -> str | None:
+        """Why an alert could not be delivered the last time that one could not; None if all could."""
+        return None if self._alerts is None else self._alerts.problem
 
     @property
     def reasons(self) -> Reasons:

@@ -8,6 +8,7 @@ import uuid
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager, suppress
 from dataclasses import dataclass
+from functools import partial
 from typing import Any, Generic, Literal, TypeVar
 
 import pyarrow as pa
@@ -16,6 +17,7 @@ from pyspark.sql import functions as F  # noqa: N812
 from pyspark.sql import types as T  # noqa: N812
 
 from swoop.errors import InvalidArgument, InvalidData, InvalidFile
+from swoop.live.alerts import AlertOutput
 from swoop.live.checkpoint import Checkpoint
 from swoop.live.grid import Grid
 from swoop.live.outputs import MemoryOutput, Outputs, Owner, claim, find_output, unclaim
@@ -149,8 +151,9 @@ class StartableStream(Generic[Handle]):
         changes, late, rejected
             Where changes, late rows and rejected rows go: a function of the results and the number of their batch,
             a folder for Parquet files (its path, or :func:`swoop.spark.folder` with settings), ``"kafka://host:port/topic"``
-            (or :func:`swoop.spark.topic` with options), ``"memory"`` (for ``changes()`` of the handle), or a list of several of
-            these. By default late and rejected rows go to the folders ``swoop/late`` and ``swoop/rejected`` of the checkpoint.
+            (or :func:`swoop.spark.topic` with options), ``"memory"`` (for ``changes()`` of the handle), for changes also
+            :func:`swoop.spark.alert`, or a list of several of these. By default late and rejected rows go to the folders
+            ``swoop/late`` and ``swoop/rejected`` of the checkpoint.
             A folder belongs to one output of one stream; that of another one is refused.
         trigger
             The interval between batches, such as ``"500 milliseconds"``; by default the next starts when the last is done.
@@ -196,13 +199,17 @@ class StartableStream(Generic[Handle]):
                     f"{folder}/swoop/{holds}" if given is None else given,
                     owner,
                     lambda to: KafkaOutput(to, spark, storage.run),
+                    lambda to: AlertOutput(
+                        to, storage.beside("alerts"), storage.run, storage.check, isinstance(self._spec.join, FamilySpec)
+                    ),
                 )
             claim(list(outputs.values()), where.path, storage.unmarked)
             to = outputs["changes"]
             live, rows, query_settings = self._live(folder, storage, outputs)
             files = [files for output in outputs.values() for files in output.folders]
             memory = [output for output in to.outputs if isinstance(output, MemoryOutput)]
-            handle = self._handle(live, storage, memory, files, temporary, lambda frame: self._fetched(frame, piece_rows))
+            fetch = partial(self._fetched, piece_rows=piece_rows)
+            handle = self._handle(live, storage, memory, files, to.alerts, temporary, fetch)
             writer = rows.writeStream.foreachBatch(handle._process_batch).option("checkpointLocation", folder)
             if name is not None:
                 writer = writer.queryName(name)

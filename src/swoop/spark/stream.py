@@ -129,7 +129,7 @@ class StreamHandle(LiveHandle[LiveStream]):
     @property
     def stats(self) -> StreamStats:
         """Metrics after the last batch."""
-        return self._live.stats
+        return self._with_alerts(self._live.stats)
 
 
 class TopKStream(StartableStream[StreamHandle]):

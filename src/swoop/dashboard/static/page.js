@@ -20,6 +20,10 @@ const METRICS = [
   ["families", "families", count],
   ["stock_size", "pairs in the stock", count],
   ["batch_seconds", "batch latency", seconds],
+  ["alerts", "alerts", count],
+  ["alerts_failed", "alerts given up", count],
+  ["alerts_left_out", "alerts over the limit", count],
+  ["alerts_waiting", "alerts not delivered yet", count],
   ["memory_bytes", "memory", bytes],
 ];
 

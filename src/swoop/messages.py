@@ -1,0 +1,43 @@
+"""Changes as JSON, for programs that read what the command line prints and for those that are alerted."""
+
+from __future__ import annotations
+
+import datetime as dt
+from typing import TYPE_CHECKING, Any
+
+if TYPE_CHECKING:
+    from swoop.results import Change, FamilyChange
+
+PAIR = ("similarity", "overlap", "newer", "older", "start", "end")
+COPIES = ("newer_copies", "newer_first_seen", "newer_last_seen", "older_copies", "older_first_seen", "older_last_seen")
+FAMILY = ("time", "kind", "family", "into", "size", "total", "first_seen", "representative")
+
+
+def message(change: Change | FamilyChange, texts: tuple[str | None, str | None]) -> dict[str, Any]:
+    """A change with the texts of the newer and the older record, or of the first and the newest one of a family.
+
+    >>> from swoop.results import FamilyChange
+    >>> message(FamilyChange(9, "born", 1, None, 2, 2, 7, 3), ("win a phone", "win a car"))["text"]
+    'win a car'
+    """
+    pair = getattr(change, "pair", None)
+    if pair is None:
+        return {**{name: getattr(change, name) for name in FAMILY}, "text": texts[1]}
+    copies = COPIES if pair.newer_copies is not None else ()
+    return {
+        "time": change.time,
+        "kind": change.kind,
+        **{name: getattr(pair, name) for name in PAIR},
+        "newer_text": texts[0],
+        "older_text": texts[1],
+        **{name: getattr(pair, name) for name in copies},
+    }
+
+
+def in_json(value: Any) -> Any:
+    """Values that JSON has no type for."""
+    if isinstance(value, dt.date):
+        return value.isoformat()
+    if isinstance(value, bytes | bytearray):
+        return value.hex()
+    return str(value)

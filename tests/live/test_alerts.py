@@ -1,0 +1,450 @@
+"""Alerts: those of brute force, in order and at least once, whoever dies, fails, hangs or comes back.
+
+Tests of swoop.live.alert_delivery, swoop.live.alert_queue, swoop.live.alert_targets, swoop.live.alerts, swoop.messages.
+"""
+
+from __future__ import annotations
+
+import json
+import random
+import signal
+import subprocess
+import sys
+import time
+from collections.abc import Callable, Iterator
+from dataclasses import dataclass, field, replace
+from pathlib import Path
+from typing import Any
+
+import pytest
+from hypothesis import HealthCheck, given, settings
+from hypothesis import strategies as st
+
+from swoop.errors import InvalidArgument, InvalidFile, InvalidType
+from swoop.live import alert_delivery, alert_targets, alerts
+from swoop.live.alert_targets import Failure
+from swoop.live.alerts import AlertOutput, AlertSettings, alert
+from swoop.live.files import Folder
+from swoop.spec import FamilySpec
+from swoop.text.functions import words
+from tests.support.live_runs import (
+    SPEC,
+    Killed,
+    Row,
+    Run,
+    alerting,
+    alerts_of,
+    check,
+    expected,
+    families,
+    fresh,
+    run,
+    run_again,
+    runs,
+    scenario,
+    start,
+    table,
+    with_join,
+)
+from tests.support.web_server import DROP, HANG, WebServer, web_server
+
+pytestmark = pytest.mark.usefixtures("few_agree")
+
+BOUND = 60.0  # seconds for what takes none
+
+
+@dataclass
+class Recorder:
+    """Somebody who is told, and remembers it. What is next, he refuses."""
+
+    told: list[dict[str, Any]] = field(default_factory=list)
+    refuses: list[Failure] = field(default_factory=list)
+
+    def deliver(self, message: bytes) -> Failure | None:
+        if self.refuses:
+            return self.refuses.pop(0)
+        self.told.append(json.loads(message))
+        return None
+
+
+def settings_for(to: Any, **asked: Any) -> AlertSettings:
+    return AlertSettings(to, **{"per_minute": 6000, **asked})
+
+
+def deliver(output: AlertOutput) -> None:
+    """Deliver what waits, in this thread."""
+    output._delivery._until = time.monotonic() + BOUND
+    output._delivery._run()
+    assert output._delivery._until == 0.0, "it did not end by itself"
+
+
+def told_by_definition(case: Run, asked: AlertSettings) -> list[tuple[Any, ...]]:
+    """Number, kind, and who, of the changes that are worth an alert."""
+    changes = expected(case)[0]
+    if not isinstance(case.spec.join, FamilySpec):
+        least = -1e9 if asked.min_similarity is None else asked.min_similarity
+        return [(n, c[1], c[2], c[3]) for n, c in enumerate(changes) if c[1] == "enter" and c[4] >= least]
+    found, told = [], set()
+    for number, (_, kind, family, into, size, *_) in enumerate(changes):
+        if kind == "merged":
+            told |= {into} if family in told else set()
+        if kind in ("merged", "ended"):
+            told.discard(family)
+        elif size >= (asked.min_size or 2) and family not in told:
+            told.add(family)
+            found.append((number, kind, family, size))
+    return found
+
+
+def as_told(messages: list[dict[str, Any]]) -> list[tuple[Any, ...]]:
+    assert all(message["left_out"] == 0 for message in messages)
+    names = ("family", "size") if messages and "family" in messages[0] else ("newer", "older")
+    return [(int(m["id"].removeprefix("run/")), m["kind"], *(m[name] for name in names)) for m in messages]
+
+
+@settings(max_examples=30, deadline=None, suppress_health_check=[HealthCheck.function_scoped_fixture])
+@given(
+    st.one_of(runs(idle=True), runs(idle=True, finds="families")),
+    st.randoms(use_true_random=False),
+    st.sampled_from([None, 0.0, 0.5, 1.0]),
+    st.sampled_from([None, 2, 3, 5]),
+)
+def test_alerts_are_those_of_brute_force(
+    folder: Path, case: Run, chance: random.Random, similarity: float | None, size: int | None
+) -> None:
+    """Whatever the batches, and whenever the process dies before a batch is committed."""
+    to = Recorder()
+    finds_families = isinstance(case.spec.join, FamilySpec)
+    asked = settings_for(to, **({"min_size": size} if finds_families else {"min_similarity": similarity}))
+    with alerting(asked):
+        live = run_again(fresh(folder), case, lambda batch: chance.random() < 0.6, chance)
+    check(folder, case, live)
+    deliver(output := alerts_of(folder, case.spec, asked))
+    assert as_told(to.told) == told_by_definition(case, asked)
+    assert output.counts() == {"alerts": len(to.told), "alerts_failed": 0, "alerts_left_out": 0, "alerts_waiting": 0}
+
+
+@pytest.mark.no_cover
+@pytest.mark.parametrize(("how", "what"), [("before", "pairs"), ("after", "families")])
+def test_killed_at_any_moment(folder: Path, monkeypatch: pytest.MonkeyPatch, what: str, how: str) -> None:
+    """Die before or after each change of a file and each delivery: nothing is left out, and the order stays.
+
+    A kill repeats one alert at most. The step at which the process died is done again.
+    """
+    case = scenario(idle=True)
+    if what == "families":
+        case = replace(case, spec=families(case.spec, 0.9))
+    steps: list[Any] = []
+    to = Recorder()
+    asked = settings_for(to)
+    with alerting(asked), monkeypatch.context() as patch:
+        patch.setattr(AlertOutput, "put", lambda self, *step: steps.append(step))
+        run(fresh(folder), case)
+    wanted = told_by_definition(case, asked)
+    left = [0]
+
+    def killing(real: Callable[..., Any]) -> Callable[..., Any]:
+        def call(*arguments: Any) -> Any:
+            left[0] -= 1
+            found = None if how == "before" and left[0] == 0 else real(*arguments)
+            if left[0] == 0:
+                raise Killed
+            return found
+
+        return call
+
+    monkeypatch.setattr(Folder, "write", killing(Folder.write))
+    monkeypatch.setattr(Folder, "delete", killing(Folder.delete))
+    to.deliver = killing(to.deliver)  # type: ignore[method-assign]
+    moment, died = 0, True
+    while died:
+        moment += 1
+        left[0], died = moment, False
+        to.told.clear()
+        fresh(folder)
+        output, done = alerts_of(folder, case.spec, asked), 0
+        while done <= len(steps):
+            try:
+                if done < len(steps):
+                    output.put(*steps[done])
+                if done % 3 == 0 or done == len(steps):
+                    deliver(output)
+                done += 1
+            except Killed:
+                died = True
+                output = alerts_of(folder, case.spec, asked)
+        told = as_told(to.told)
+        assert list(dict.fromkeys(told)) == wanted, f"killed at change {moment}"
+        assert len(told) <= len(wanted) + 1
+    assert moment > 2 * len(wanted) > 5
+
+
+def test_a_process_that_is_killed_while_it_delivers(folder: Path, tmp_path: Path) -> None:
+    """A real one, by SIGKILL, in the middle of a command; the next goes on where it was."""
+    log = tmp_path / "told"
+    program = f"""
+import sys, time
+from pathlib import Path
+from swoop.live.alerts import alert
+from tests.support.live_runs import alerting, run_again, scenario
+write = "import os, signal, sys; text = sys.stdin.read(); open({str(log)!r}, 'a').write(text + chr(10)); "
+kill = "os.kill(int(sys.argv[1]), signal.SIGKILL) if sum(1 for _ in open({str(log)!r})) == 3 else None"
+import os
+with alerting(alert([sys.executable, "-c", write + kill, str(os.getpid())], per_minute=6000)):
+    live = run_again(Path({str(folder)!r}), scenario(), lambda batch: True)
+    output = live._changes.alerts
+    output.start()
+    output.close({BOUND})
+    assert not output.counts()["alerts_waiting"]
+"""
+    fresh(folder)
+    codes = []
+    while not codes or codes[-1]:
+        codes.append(subprocess.run([sys.executable, "-c", program], timeout=300, check=False).returncode)
+        assert codes[-1] in (0, -signal.SIGKILL)
+    assert codes == [-signal.SIGKILL, 0]
+    told = as_told([json.loads(line) for line in log.read_text().splitlines()])
+    wanted = told_by_definition(scenario(), settings_for(None))
+    assert list(dict.fromkeys(told)) == wanted
+    assert len(told) == len(wanted) + 1
+
+
+# targets
+
+
+@pytest.fixture
+def server(monkeypatch: pytest.MonkeyPatch) -> Iterator[WebServer]:
+    monkeypatch.setenv("no_proxy", "127.0.0.1")
+    monkeypatch.setattr(alert_delivery, "FIRST_WAIT", 0.01)
+    with web_server() as found:
+        yield found
+
+
+AT_ONCE = replace(SPEC, lateness=0)
+ROWS = [Row(n, n, (1, 2, n % 2 + 3)) for n in range(20)]
+
+
+def stream(folder: Path, asked: AlertSettings, rows: list[Row] = ROWS) -> AlertOutput:
+    """A stream that has done one batch."""
+    with alerting(asked):
+        live = start(fresh(folder), AT_ONCE)
+    live.process(0, table(rows))
+    output: AlertOutput = live._changes.alerts
+    return output
+
+
+def numbers(messages: list[dict[str, Any]]) -> list[str]:
+    return [message["id"] for message in messages]
+
+
+def test_a_server_that_fails_hangs_and_comes_back(
+    folder: Path, server: WebServer, monkeypatch: pytest.MonkeyPatch, caplog: pytest.LogCaptureFixture
+) -> None:
+    monkeypatch.setattr(alert_targets, "TIMEOUT", 0.5)
+    server.answers.extend([503, 500, 429, HANG, DROP, 200, 200, 502, 200, 404, 200, 302, 200])
+    output = stream(folder, alert(server.url, per_minute=600))
+    waiting = output.counts()["alerts_waiting"]
+    output.start()
+    output.close(BOUND)
+    alerts = [json.loads(a.message)["id"] for a in _all(folder)] or None
+    assert alerts is None  # they are gone
+    tried = [code for code, _ in server.posted]
+    assert tried[:13] == [503, 500, 429, HANG, DROP, 200, 200, 502, 200, 404, 200, 302, 200]
+    assert len({body["id"] for _, body in server.posted[:6]}) == 1  # tried again until it arrived
+    arrived = server.arrived
+    assert numbers(arrived) == sorted(numbers(arrived), key=lambda name: int(name.partition("/")[2]))
+    assert output.counts() == {"alerts": waiting - 2, "alerts_failed": 2, "alerts_left_out": 0, "alerts_waiting": 0}
+    assert [message["left_out"] for message in arrived][:6] == [0, 0, 0, 1, 1, 0]  # the next alert tells of the one given up
+    assert output.problem == f"{server.url.removesuffix('/hook/secret')} answered 302"
+    assert "secret" not in caplog.text
+    assert caplog.text.count("given up") == 2
+    assert "did not answer" in caplog.text
+
+
+def _all(folder: Path) -> list[Any]:
+    queue = alerts.AlertQueue(Folder(folder / "swoop" / "alerts"))
+    return [] if queue.first() is None else list(queue._first)
+
+
+def test_a_server_that_is_down_until_the_next_run(folder: Path, server: WebServer) -> None:
+    """What could not be delivered waits beside the checkpoint; so does what has just begun to fail."""
+    with web_server() as gone:
+        address = gone.url
+    output = stream(folder, alert(address))
+    waiting = output.counts()["alerts_waiting"]
+    assert waiting > 5
+    output.start()
+    until = time.monotonic() + BOUND
+    while output.problem is None and time.monotonic() < until:
+        time.sleep(0.01)
+    assert "cannot be reached" in str(output.problem)
+    output.close(0.0)
+    assert output.counts()["alerts_waiting"] == waiting
+    again = alerts_of(folder, SPEC, alert(server.url))
+    again.start()
+    again.close(BOUND)
+    assert len(server.arrived) == waiting
+    assert again.counts()["alerts"] == waiting
+
+
+def test_given_up_after_so_many_tries(folder: Path, server: WebServer, monkeypatch: pytest.MonkeyPatch) -> None:
+    waits: list[float] = []
+    monkeypatch.setattr(alert_delivery.AlertDelivery, "_pause", lambda self, seconds: waits.append(seconds) or True)
+    monkeypatch.setattr(alert_delivery, "FIRST_WAIT", 1.0)
+    server.answers.extend([503] * 10)
+    output = stream(folder, alert(server.url), ROWS[:4])
+    deliver(output)
+    assert [wait for wait in waits if wait] == [1, 2, 4, 8, 16, 32, 60, 60, 60]
+    assert output.counts()["alerts_failed"] == 1
+    assert server.arrived[0]["left_out"] == 1
+
+
+def test_no_batch_waits_for_a_server_that_hangs(folder: Path, server: WebServer) -> None:
+    server.answers.append(HANG)
+    with alerting(alert(server.url)):
+        live = start(fresh(folder), AT_ONCE)
+    output = live._changes.alerts
+    output.start()
+    for batch, row in enumerate(ROWS):
+        live.process(batch, table([row]))
+    assert live.stats.batch == len(ROWS) - 1
+    assert not server.arrived
+    server.freed.set()
+    output.close(BOUND)
+    assert len(server.arrived) == output.counts()["alerts"] > 5
+
+
+def test_a_command_gets_what_a_record_says_as_data(folder: Path, tmp_path: Path) -> None:
+    log, trap = tmp_path / "told", tmp_path / "trap"
+    text = f"win a phone $(touch {trap}) `touch {trap}`; touch {trap} '\" \n\u202e \ud800 €"
+    rows = [Row(n, n, text.replace("\ud800", "") + " abc"[: n + 1]) for n in range(3)]
+    spec = replace(with_join(SPEC, k=2), tokens=words("tokens"), lateness=0)
+    command = [sys.executable, "-c", f"import sys; open({str(log)!r}, 'a').write(sys.stdin.read() + chr(10))"]
+    with alerting(alert(command)):
+        live = start(fresh(folder), spec)
+    live.process(0, table(rows, spec).append_column("text", table(rows, spec)["tokens"]))
+    output = live._changes.alerts
+    output.start()
+    output.close(BOUND)
+    told = [json.loads(line) for line in log.read_text().splitlines()]
+    assert [(message["newer"], message["older"]) for message in told] == [(1, 0), (2, 0), (2, 1)][: len(told)]
+    assert told[0]["newer_text"] == rows[1].tokens
+    assert not trap.exists()
+
+
+def test_commands_that_fail(folder: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    says = alert([sys.executable, "-c", "import sys; sys.exit('first\\nno such channel')"]).to
+    assert says.deliver(b"{}") == Failure(f"the command {sys.executable!r} ended with exit code 1: no such channel")
+    monkeypatch.setattr(alert_targets, "TIMEOUT", 1.0)
+    child = tmp_path / "child"
+    hangs = alert(["/bin/sh", "-c", f"(sleep 5; touch {child}) & sleep 60"]).to
+    began = time.monotonic()
+    assert hangs.deliver(b"{}") == Failure("the command '/bin/sh' did not end within 1 seconds")
+    assert time.monotonic() - began < 50
+    gone = tmp_path / "gone"
+    gone.write_text("#!/bin/sh\n")
+    gone.chmod(0o755)
+    vanishing = alert([str(gone)]).to
+    gone.unlink()
+    assert vanishing.deliver(b"{}") == Failure(f"the command {str(gone)!r} cannot be started: No such file or directory")
+    ignores = alert(["/bin/sh", "-c", "exit 0"]).to
+    assert ignores.deliver(b"x" * 1_000_000) is None  # it does not read what it is told
+    assert not child.exists()
+
+
+# the limit
+
+
+def test_what_is_over_the_limit_is_told_with_the_next(folder: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    clock = [1000.0]
+    monkeypatch.setattr(alert_delivery, "time", _Clock(clock))
+    to = Recorder()
+    with alerting(settings_for(to, per_minute=3)):
+        live = start(fresh(folder), AT_ONCE)
+    output = live._changes.alerts
+    live.process(0, table(ROWS[:10]))
+    first = output.counts()
+    assert (first["alerts_waiting"], first["alerts_left_out"] > 3) == (3, True)
+    for _ in range(3):
+        output._delivery._step()
+    assert [message["left_out"] for message in to.told] == [first["alerts_left_out"], 0, 0]
+    live.process(1, table(ROWS[10:15]))
+    second = output.counts()
+    assert second["alerts_waiting"] == 0
+    clock[0] += 61
+    output._delivery._step()  # no alert comes that could tell of them
+    more = second["alerts_left_out"] - first["alerts_left_out"]
+    assert to.told[-1] == {"kind": "left out", "left_out": more}
+    assert more > 0
+    live.process(2, table(ROWS[15:]))
+    assert output.counts()["alerts_waiting"] == 3
+    again = alerts_of(folder, SPEC, settings_for(to, per_minute=3))  # counts go on in the next run
+    assert again.counts() == output.counts()
+
+
+class _Clock:
+    """Time that only moves when it is told to."""
+
+    def __init__(self, now: list[float]) -> None:
+        self._now = now
+
+    def monotonic(self) -> float:
+        return self._now[0]
+
+
+def test_alerts_that_wait_are_few(folder: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """While nobody takes them, no more than so many are kept, in as many files at most."""
+    monkeypatch.setattr(alerts, "WAITING", 5)
+    with alerting(settings_for(Recorder())):
+        live = start(fresh(folder), AT_ONCE)
+    for batch in range(40):
+        live.process(batch, table([Row(batch, batch, (1, 2, batch % 3))]))
+    output = live._changes.alerts
+    counts = output.counts()
+    assert counts["alerts_waiting"] == 5
+    assert counts["alerts_left_out"] > 20
+    assert len(list((folder / "swoop" / "alerts").iterdir())) <= 6
+
+
+# what is refused
+
+
+def test_damaged_files_are_named(folder: Path) -> None:
+    stream(folder, settings_for(Recorder()))
+    (file,) = (folder / "swoop" / "alerts").glob("0*.json")
+    file.write_text(file.read_text().replace("similarity", "similarily", 1))
+    with pytest.raises(InvalidFile, match=r"alerts/0\d+\.json is damaged: the checksum does not match"):
+        alerts_of(folder, SPEC, settings_for(Recorder()))
+
+
+@pytest.mark.parametrize(
+    ("to", "asked", "error", "says"),
+    [
+        ("htp://host/secret", {}, InvalidArgument, "is no web address"),
+        ("http:///secret", {}, InvalidArgument, "is no web address"),
+        ("http://host:port/secret", {}, InvalidArgument, "is no web address"),
+        ("http://host/a b", {}, InvalidArgument, "is no web address"),
+        ("https://me:secret@host/", {}, InvalidArgument, "at host has a name or a password"),
+        ([], {}, InvalidArgument, "no words"),
+        (["no-such-command-here"], {}, InvalidArgument, "there is no command 'no-such-command-here'"),
+        (7, {}, InvalidType, "not to 7"),
+        (b"ls", {}, InvalidType, "not to b'ls'"),
+        (["ls", 7], {}, InvalidType, "a list of words"),
+        ("http://host", {"min_similarity": "high"}, InvalidType, "must be a number, not 'high'"),
+        ("http://host", {"min_similarity": float("nan")}, InvalidArgument, "not nan"),
+        ("http://host", {"min_size": 1}, InvalidArgument, "min_size of an alert must be at least 2, not 1"),
+        ("http://host", {"min_size": 2.5}, InvalidType, "must be an integer, not 2.5"),
+        ("http://host", {"per_minute": 0}, InvalidArgument, "per_minute of an alert must be from 1 to 6000, not 0"),
+    ],
+)
+def test_refused(to: Any, asked: dict[str, Any], error: type[Exception], says: str) -> None:
+    with pytest.raises(error, match=says) as raised:
+        alert(to, **asked)
+    assert "secret" not in str(raised.value)
+
+
+def test_pairs_have_a_similarity_and_families_a_size(folder: Path) -> None:
+    with pytest.raises(InvalidArgument, match="only families have a min_size"):
+        alerts_of(folder, SPEC, settings_for(None, min_size=3))
+    with pytest.raises(InvalidArgument, match="has min_size"):
+        alerts_of(folder, families(SPEC, 0.5), settings_for(None, min_similarity=0.9))
