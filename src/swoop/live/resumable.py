@@ -20,6 +20,7 @@ from swoop.live.engines import Engines, Feed, Result, StepResult
 from swoop.live.outputs import Output
 from swoop.live.row_order import sort_rejected, sort_rows
 from swoop.live.stream_spec import StreamSpec
+from swoop.notebook import Metrics
 from swoop.reasons import Reasons
 from swoop.times import Time
 
@@ -27,7 +28,7 @@ log = logging.getLogger("swoop.spark")
 
 
 @dataclass(frozen=True)
-class LiveStats:
+class LiveStats(Metrics):
     """Figures of a live stream, after its last batch.
 
     Attributes
