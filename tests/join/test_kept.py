@@ -311,3 +311,54 @@ def test_many_small_batches_stay_few_tables() -> None:
         kept.forget(number - 500, None)
     assert len(kept._sets._segments) <= 13
     assert kept.take(np.array([2999, 2600, 5000, 1]))["text"].to_pylist() == ["2999", "2600", None, None]
+
+
+def history_rows(rng: random.Random) -> tuple[pa.Table, dict[int, dict[str, Any]]]:
+    """Rows in any order, some of which cannot be used; ids are unique, so that they tell which record is meant."""
+    count = rng.randrange(1, 40)
+    rows = [
+        {"id": number, "time": rng.randrange(30), "tokens": rng.choices("abc", k=rng.randrange(1, 4)), **told_of(number, rng)}
+        for number in rng.sample(range(100), count)
+    ]
+    if rng.random() < 0.5:
+        rows[rng.randrange(count)]["time"] = None
+    kinds = {"id": pa.int64(), "time": pa.int64(), "tokens": pa.list_(pa.string()), **SCHEMA}
+    table = pa.Table.from_pylist(rows, pa.schema(kinds))
+    return table, {row["id"]: {name: row[name] for name in COLUMNS} for row in rows}
+
+
+def told_of(number: int, rng: random.Random) -> dict[str, Any]:
+    return {"number": 1000 + number, "text": rng.choice([f"text {number}", None])}
+
+
+@pytest.mark.filterwarnings("ignore::swoop.errors.UnusableRows")
+@pytest.mark.parametrize("copies", ["each", "once"])
+@given(st.integers(0, 2**32).map(random.Random))
+def test_histories_show_their_records(copies: Any, rng: random.Random) -> None:
+    table, told = history_rows(rng)
+    options: dict[str, Any] = {"k": 3, "window": 6, "copies": copies, "slices": rng.randrange(1, 4), "threads": 1}
+    batches = pa.Table.from_batches(table.to_batches(rng.randrange(1, 9)))
+    found = swoop.history(batches, keep=COLUMNS, **options)
+    assert list(found) == list(swoop.history(table, **options))
+    for stay in found:
+        assert (stay.pair.newer_record, stay.pair.older_record) == (told[stay.pair.newer], told[stay.pair.older])  # type: ignore[index]
+    frame = found.to_arrow()
+    assert frame.column_names[:6] == ["newer", "older", "similarity", "overlap", "enter", "leave"]
+    for side in ("newer", "older"):
+        shown = [dict(zip(COLUMNS, row.values(), strict=True)) for row in columns_of(frame, side)]
+        assert shown == [told[name] for name in frame[side].to_pylist()]
+    families = swoop.families_history(batches, 0.5, 6, keep="text", threads=1)
+    assert families.to_arrow()["representative_text"].to_pylist() == [told[f.representative]["text"] for f in families]  # type: ignore[index]
+    assert all(family.record == {"text": told[family.representative]["text"]} for family in families)  # type: ignore[index]
+
+
+def test_histories_refuse_what_they_cannot_keep() -> None:
+    rows = {"id": [1, 2], "time": [1, 2], "tokens": [["a"], ["a"]], "short": ["x"]}
+    for error, match, keep in (
+        (InvalidData, "there is no column 'text' for keep", "text"),
+        (InvalidArgument, "'last_seen' cannot be kept", ["last_seen"]),
+        (InvalidData, "'short' has 1 rows", ["short"]),
+    ):
+        with pytest.raises(error, match=match):
+            swoop.history(rows, 1, 5, keep=keep)
+    assert swoop.history(rows, 1, 5, keep=["id", "time"])[0].pair.newer_record == {"id": 2, "time": 2}

@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from swoop.errors import InternalError
-from swoop.join.feed import id_column, no_records, time_column
+from swoop.join.feed import id_column, no_records, record_at, time_column
 from swoop.join.ids import Ids
 from swoop.results import Family, FamilyChange, FamilyChanges, FamilyKind, FamilyList, Id
 from swoop.times import Clock
@@ -28,11 +28,6 @@ def names_of(arrivals: np.ndarray, ids: Ids) -> list[Any]:
     known, places = np.unique(arrivals, return_inverse=True)
     names = [None if arrival < 0 else ids.get(arrival) for arrival in known.tolist()]
     return [names[place] for place in places.tolist()]
-
-
-def record_at(records: pa.Table | None, index: int) -> dict[str, Any] | None:
-    """What is kept of a set, by column."""
-    return None if records is None else {name: records[name][index].as_py() for name in records.column_names}
 
 
 def record_columns(records: pa.Table | None) -> dict[str, Any]:

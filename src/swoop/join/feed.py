@@ -91,7 +91,7 @@ class Rows:
             if self.records is None:
                 return {}
             sides = zip(("newer_record", "older_record"), self.records(), strict=True)
-            return {side: {name: rows[name][index].as_py() for name in rows.column_names} for side, rows in sides}
+            return {side: record_at(rows, index) for side, rows in sides}
 
         def make(index: int) -> Pair:
             row = self.rows[index]
@@ -155,6 +155,11 @@ def _joined_records(parts: list[Rows]) -> Records | None:
     found = [(no_records(len(part)),) * 2 if part.records is None else part.records() for part in parts]
     newer, older = (pa.concat_tables(tables, promote_options="permissive") for tables in zip(*found, strict=True))
     return lambda: (newer, older)
+
+
+def record_at(records: pa.Table | None, index: int) -> dict[str, Any] | None:
+    """What is kept of a set, by column."""
+    return None if records is None else {name: records[name][index].as_py() for name in records.column_names}
 
 
 def no_records(count: int) -> pa.Table:
