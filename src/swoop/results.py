@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import html
 from bisect import bisect_right
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass, field
@@ -10,6 +9,7 @@ from itertools import accumulate
 from typing import TYPE_CHECKING, Any, Generic, Literal, Self, TypeVar, overload
 
 from swoop.errors import InvalidArgument
+from swoop.notebook import Markup, bar, chips, html_table
 from swoop.stays import Stay
 from swoop.times import Time
 
@@ -47,6 +47,8 @@ class Pair:
         Where copies count once: how many equal sets of each are in the window. Else None, like what follows.
     newer_first_seen, newer_last_seen, older_first_seen, older_last_seen
         The times of the first and of the newest set of each.
+    newer_record, older_record
+        What was kept of the sets, by column; None if nothing was.
     """
 
     similarity: float
@@ -63,6 +65,8 @@ class Pair:
     older_copies: int | None = field(default=None, repr=False)
     older_first_seen: Time | None = field(default=None, repr=False)
     older_last_seen: Time | None = field(default=None, repr=False)
+    newer_record: dict[str, Any] | None = field(default=None, repr=False, compare=False)
+    older_record: dict[str, Any] | None = field(default=None, repr=False, compare=False)
 
     @property
     def left(self) -> Id:
@@ -105,6 +109,8 @@ class Family:
         The times of its first and of its newest set.
     representative
         The id of its newest set, which is in the window.
+    record
+        What was kept of that set, by column; None if nothing was.
     """
 
     id: Id
@@ -114,6 +120,7 @@ class Family:
     last_seen: Time
     representative: Id
     arrival: int | None = field(default=None, repr=False, compare=False)
+    record: dict[str, Any] | None = field(default=None, repr=False, compare=False)
 
 
 @dataclass(frozen=True, slots=True)
@@ -138,6 +145,8 @@ class FamilyChange:
         The time of its first set.
     representative
         The id of its newest set: where it was born or grew, of the one that joined it.
+    record
+        What was kept of that set, by column; None if nothing was.
     """
 
     time: Time
@@ -150,6 +159,7 @@ class FamilyChange:
     representative: Id | None = None
     arrival: int | None = field(default=None, repr=False, compare=False)
     sets: tuple[Any, Any] | None = field(default=None, repr=False, compare=False)  # its first and its newest, for its source
+    record: dict[str, Any] | None = field(default=None, repr=False, compare=False)
 
 
 @dataclass(frozen=True, slots=True)
@@ -181,9 +191,7 @@ class Explanation:
         return [(name, [str(token) for token in sorted(tokens, key=_by_type)]) for name, tokens in kinds]
 
     def _repr_html_(self) -> str:
-        return _html_table(
-            ("", "", "tokens"), [(name, len(tokens), _Markup(_chips(tokens))) for name, tokens in self._in_order()]
-        )
+        return html_table(("", "", "tokens"), [(name, len(tokens), Markup(chips(tokens))) for name, tokens in self._in_order()])
 
 
 def _by_type(token: Token) -> tuple[str, Any]:
@@ -277,13 +285,13 @@ class Results(Sequence[Item], Generic[Item]):
             measure = "size" if any(row["size"] for row in rows) else "total"
             rows = _with_bars(names, rows, measure, max((row[measure] for row in rows), default=1))
         more = f"<p>... {self._size - 100} more</p>" if self._size > 100 else ""
-        return _html_table(tuple(names), [tuple(row[name] for name in names) for row in rows]) + more
+        return html_table(tuple(names), [tuple(row[name] for name in names) for row in rows]) + more
 
 
 def _with_bars(names: list[str], rows: list[dict[str, Any]], name: str, longest: float) -> list[dict[str, Any]]:
     """Rows with a bar in a column without a name, behind that of which it shows the value."""
     names.insert(names.index(name) + 1, "")
-    return [{**row, "": _Markup(_bar(row[name] / longest))} for row in rows]
+    return [{**row, "": Markup(bar(row[name] / longest))} for row in rows]
 
 
 class TopK(Results[Pair]):
@@ -394,40 +402,3 @@ class FamilyChanges(Results[FamilyChange]):
 
 class History(Results[Stay]):
     """The stays of pairs in the top-k of a history, by the times of their entries."""
-
-
-class _Markup(str):
-    """HTML made by this module; everything else is text."""
-
-    __slots__ = ()
-
-
-def _html_table(header: tuple[str, ...], rows: Sequence[tuple[Any, ...]]) -> str:
-    def cells(values: tuple[Any, ...], tag: str) -> str:
-        return "".join(f"<{tag}>{_cell(value)}</{tag}>" for value in values)
-
-    body = "".join(f"<tr>{cells(row, 'td')}</tr>" for row in rows)
-    return f"<table><thead><tr>{cells(header, 'th')}</tr></thead><tbody>{body}</tbody></table>"
-
-
-def _cell(value: Any) -> str:
-    if value is None:
-        return ""
-    if isinstance(value, _Markup):
-        return value
-    return html.escape(f"{value:.4g}" if isinstance(value, float) else _shortened(str(value)))
-
-
-def _shortened(text: str) -> str:
-    return text if len(text) <= 300 else text[:300] + "…"
-
-
-def _bar(share: float) -> str:
-    style = f"width:{80 * share:.0f}px;height:0.7em;border-radius:2px;background:rgba(70,130,180,0.6)"
-    return f'<div style="width:80px"><div style="{style}"></div></div>'
-
-
-def _chips(tokens: list[str]) -> str:
-    style = "display:inline-block;margin:1px;padding:0 6px;border-radius:8px;background:rgba(70,130,180,0.25)"
-    more = f" ... {len(tokens) - 200} more" if len(tokens) > 200 else ""
-    return " ".join(f'<bdi style="{style}">{html.escape(_shortened(token))}</bdi>' for token in tokens[:200]) + more

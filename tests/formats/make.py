@@ -36,6 +36,8 @@ JOINS: dict[str, dict[str, Any]] = {
     "new": {"k": 3, "window": "1 hour", "track_changes": True},
     "once": {"k": 4, "window": 9, "copies": "once", "track_changes": True},
     "all": {"k": None, "window": 9, "min_similarity": 0.25, "track_changes": True},
+    "kept": {"k": 4, "window": 9, "track_changes": True},
+    "kept-once": {"k": 4, "window": 9, "copies": "once", "track_changes": True},
 }
 
 
@@ -61,6 +63,7 @@ def record_of(known: dict[str, Any]) -> dict[str, Any]:
         "time": dt.datetime.fromisoformat(time) if isinstance(time, str) else time,
         "id": value(known["id"]),
         "stream": known["stream"],
+        **({"record": known["record"]} if "record" in known else {}),
     }
 
 
@@ -82,7 +85,8 @@ def stream(name: str, options: dict[str, Any]) -> list[dict[str, Any]]:
         side = rng.choice(["left", "right"]) if options.get("two_streams") else None
         if found and rng.random() < 0.3:
             tokens = rng.choice(found)["tokens"]
-        found.append({"tokens": tokens, "time": time, "id": rng.choice(names), "stream": side})
+        kept = {"record": {"number": number, "text": rng.choice(["x", None])}} if name.startswith("kept") else {}
+        found.append({"tokens": tokens, "time": time, "id": rng.choice(names), "stream": side, **kept})
     return found
 
 
@@ -90,6 +94,7 @@ FAMILIES: dict[str, dict[str, Any]] = {
     "integers": {"min_similarity": 0.5, "window": 4},
     "last": {"min_similarity": 0.6, "window": {"last": 8}, "similarity": "dice"},
     "clock": {"min_similarity": 0.5, "window": "5 s", "similarity": {"user": "share"}},
+    "kept": {"min_similarity": 0.5, "window": 4},
 }
 
 

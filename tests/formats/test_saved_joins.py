@@ -26,7 +26,9 @@ def test_it_goes_on(file: Path) -> None:
 def goes_on(file: Path) -> None:
     known = json.loads(file.with_suffix(".json").read_text())
     options = options_of(known["options"])
-    records = [Record(**record_of(record)) for record in known["records"]]
+    given = [record_of(record) for record in known["records"]]
+    kept = [record.pop("record", None) for record in given]
+    records = [Record(**record) for record in given]
     similarity = options.get("similarity")
     join = swoop.TopKJoin.load(file, similarity if isinstance(similarity, swoop.Similarity) else None)
     assert join.k == options["k"]
@@ -37,11 +39,16 @@ def goes_on(file: Path) -> None:
     assert list(join.topk()) == oracle.topk(records[:arrived], **asked)
     feed: list[Any] = list(join.changes()) if join.track_changes else []
     for record in records[arrived:]:
-        join.insert(record.tokens, record.time, record.id, record.stream)
+        join.insert(record.tokens, record.time, record.id, record.stream, record=kept[arrived])
         arrived += 1
         assert list(join.topk()) == oracle.topk(records[:arrived], **asked)
+        for pair in join.topk():
+            assert (pair.newer_record, pair.older_record) == tuple(kept[number] for number in pair.arrivals or ())
     if join.track_changes:
-        assert feed + list(join.changes()) == oracle.changes(records, **asked)[known["changes_read"] :]
+        feed += join.changes()
+        for change in feed:
+            assert (change.pair.newer_record, change.pair.older_record) == tuple(kept[n] for n in change.pair.arrivals)
+        assert feed == oracle.changes(records, **asked)[known["changes_read"] :]
     if join.algorithm in ("swoop", "swoop-minimal"):
         join._check()
 
@@ -49,9 +56,11 @@ def goes_on(file: Path) -> None:
 def test_every_version_is_here() -> None:
     """Who raises the version of the format adds a folder, made by the last release that wrote the one before."""
     assert [folder.name for folder in sorted(FOLDER.glob("version-*"))] == [f"version-{n}" for n in range(1, VERSION + 1)]
-    files = {n: {file.stem for file in FILES if file.parent.name == f"version-{n}"} for n in (1, 2)}
-    assert files[1] == set(JOINS) - {"all", "once"}
-    assert files[2] == set(JOINS)
+    files = {n: {file.stem for file in FILES if file.parent.name == f"version-{n}"} for n in (1, 2, 3)}
+    kept = {"kept", "kept-once"}  # without kept columns, a file has version 2
+    assert files[1] == set(JOINS) - kept - {"all", "once"}
+    assert files[2] == set(JOINS) - kept
+    assert files[3] == kept
 
 
 def test_what_is_made_now_goes_on(tmp_path: Path) -> None:

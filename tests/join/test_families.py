@@ -339,7 +339,7 @@ def test_what_goes_on_elsewhere_goes_on(tmp_path: Path) -> None:
     ("change", "why"),
     [
         (with_settings(format="swoop join"), "is not a file of saved families"),
-        (with_settings(version=3), "reads versions up to 2"),
+        (with_settings(version=4), "reads versions up to 3"),
         (with_settings(version=1), "newest_id_bytes, but should be time"),
         (with_settings(min_similarity=None), "min_similarity in settings.json is None"),
         (with_settings(min_similarity=0.1), "linked sets are of different families"),

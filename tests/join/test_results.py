@@ -1,11 +1,12 @@
 """What comes out: pairs, changes, explanations, data frames and tables.
 
-Tests of swoop.results.
+Tests of swoop.results, swoop.notebook.
 """
 
 from __future__ import annotations
 
 import datetime as dt
+import re
 
 import pytest
 from hypothesis import given, settings
@@ -163,3 +164,14 @@ def test_results_of_several_parts_take_the_types_of_those_that_are_not_empty() -
     for parts in ([nothing, some], [some, nothing], [nothing, some, nothing]):
         assert type(some).joined(parts).to_arrow().equals(some.to_arrow())
     assert type(some).joined([nothing, nothing]).to_arrow().num_rows == 0
+
+
+def test_stats_are_a_small_table() -> None:
+    join = swoop.TopKJoin(k=1, window=10_000)
+    for time in range(1234):
+        join.insert([time], time)
+    shown = join.stats._repr_html_()
+    assert "<td>sets</td><td>1,234</td>" in shown
+    assert "<td>window size</td><td>1,234</td>" in shown
+    assert re.search(r"<td>memory</td><td>[0-9.]+ [kM]B</td>", shown)
+    assert swoop.Families(0.5, 3).stats._repr_html_().startswith("<table><tbody><tr><td>sets</td><td>0</td></tr>")

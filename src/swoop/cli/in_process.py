@@ -32,7 +32,8 @@ from swoop.cli.render import ShownPair, Side
 from swoop.cli.where import tell
 from swoop.reading.files import COMPRESSED, Files
 from swoop.reading.sets import Reading, ReadingOptions, decide
-from swoop.reading.tables import count_readable, read_batches, read_sample, readable, schema_for
+from swoop.reading.tables import count_readable, read_batches, read_sample, schema_for
+from swoop.text.readable import readable
 from swoop.times import WindowSpec, find_window
 
 if TYPE_CHECKING:

@@ -12,7 +12,7 @@ import pyarrow as pa
 
 from swoop.cli.guard import WrongUsage
 from swoop.messages import in_json
-from swoop.reading.tables import readable
+from swoop.text.readable import readable
 
 ORDER = ("enter", "similarity", "newer", "older", "overlap", "leave")  # of stays; similarity descending
 ENDINGS = (".parquet", ".csv", ".json", ".jsonl", ".ndjson")

@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 import threading
-from collections.abc import Callable, Iterable, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
+from types import MappingProxyType
 from typing import TYPE_CHECKING, Any, NamedTuple
 
 import numpy as np
@@ -17,15 +18,28 @@ from swoop.text.functions import TokenFunction
 from swoop.times import Clock, Time, TimeKind, WindowSpec
 
 if TYPE_CHECKING:
+    import pyarrow as pa
+
     from swoop.engine.contents import Names
+    from swoop.join.kept import Kept
 
 NO_SIDES = np.empty(0, np.int8)
+NOTHING: Mapping[str, str] = MappingProxyType({})
 
 Insert = Callable[..., None]
 """Lets sets arrive: their times, offsets, tokens and sides, as :meth:`swoop.engine.engine.Engine.insert` takes them."""
 
 ReadSides = Callable[[Any, dict[str, int]], np.ndarray]
 """Reads the sides of the rows of a batch, of which the columns are given, and notes how many there are by column."""
+
+
+def names_to_keep(keep: str | Sequence[str]) -> Mapping[str, str]:
+    """The columns that a caller wants to be kept, by the names they are kept by: the same ones."""
+    if not keep:
+        return NOTHING
+    from swoop.join.kept import check_keep
+
+    return {name: name for name in check_keep(keep)}
 
 
 class _Begun(NamedTuple):
@@ -54,6 +68,7 @@ class Arrivals:
     def __init__(self, window: WindowSpec, engine: Any) -> None:
         self._clock = Clock(window)
         self._ids = Ids()
+        self._kept: Kept | None = None  # columns that are kept of sets, if any ever were
         self._engine = engine
         self._lock = threading.RLock()  # kernels run without Python's global lock
         self._begun: _Begun | None = None
@@ -77,9 +92,21 @@ class Arrivals:
         """What gives the arrival numbers of sets whose ids are needed though they may have left the window; None: none are."""
         raise NotImplementedError
 
+    def _shown_when_left(self) -> Callable[[], np.ndarray] | None:
+        """The same of sets of which kept columns are shown."""
+        return self._named()
+
     # arrivals
 
-    def _insert(self, tokens: Iterable[Any], time: Time | None, id: Id | None, side: int, sides: np.ndarray) -> None:
+    def _insert(
+        self,
+        tokens: Iterable[Any],
+        time: Time | None,
+        id: Id | None,
+        side: int,
+        sides: np.ndarray,
+        record: Mapping[str, Any] | None,
+    ) -> None:
         """Let one set arrive. ``sides``: the same for the engine, empty in a self join."""
         found = read_set(tokens)
         name = read_id(id)
@@ -87,8 +114,9 @@ class Arrivals:
         with self._lock:
             self._finish()
             kind, ticks = self._clock.read(time)
+            row = None if record is None else self._read_record(record)
             try:
-                self._begin(kind, (ticks,), None if name is None else [name])
+                self._begin(kind, (ticks,), None if name is None else [name], row)
                 tick = ticks if kind != "none" and self.window.kind != "count" else engine.arrivals
                 single = single_kind(found)
                 if single is not None:
@@ -99,12 +127,36 @@ class Arrivals:
             finally:
                 self._finish()
 
-    def _begin(self, kind: TimeKind, ticks: Sequence[int] | np.ndarray, ids: Sequence[Id | None] | None) -> None:
-        """Note that sets with these times are to arrive, and take their ids."""
+    def _read_record(self, record: Mapping[str, Any]) -> pa.Table:
+        from swoop.join.kept import read_record
+
+        row = read_record(record, None if self._kept is None else self._kept.schema)
+        self._check_kept(row)
+        return row
+
+    def _check_kept(self, rows: pa.Table | None) -> None:
+        """Refuse columns that do not go with those that are kept already."""
+        if self._kept is not None:
+            self._kept.widened(rows)
+
+    def _begin(
+        self,
+        kind: TimeKind,
+        ticks: Sequence[int] | np.ndarray,
+        ids: Sequence[Id | None] | None,
+        kept: pa.Table | None = None,
+    ) -> None:
+        """Note that sets with these times are to arrive, and take their ids and what is to be kept of them."""
         engine = self._engine
         arrivals = engine.arrivals
         self._begun = _Begun(kind, ticks, arrivals, engine.now)
         self._ids.add(arrivals, engine.oldest, ids, len(ticks))
+        if self._kept is None and kept is not None:
+            from swoop.join.kept import Kept
+
+            self._kept = Kept(kept.schema)
+        if self._kept is not None:
+            self._kept.add(arrivals, kept, len(ticks))
 
     def _finish(self) -> None:
         """Take note of what has happened since it was begun: what has arrived has arrived, whatever interrupted the rest.
@@ -118,6 +170,8 @@ class Arrivals:
         arrived = engine.arrivals - before
         if arrived < len(ticks):
             self._ids.cut(before + arrived)
+            if self._kept is not None:
+                self._kept.cut(before + arrived)
         if kind == "none" or self.window.kind == "count":
             if arrived:
                 self._clock.moved(kind, int(ticks[arrived - 1]))
@@ -125,6 +179,8 @@ class Arrivals:
             self._clock.moved(kind, engine.now)
         self._take_changes()
         self._ids.forget(engine.oldest, self._named())
+        if self._kept is not None:
+            self._kept.forget(engine.oldest, self._shown_when_left())
         self._begun = None
 
     def _insert_many(
@@ -134,9 +190,10 @@ class Arrivals:
         time: str | None,
         id: str | None,
         read_sides: ReadSides,
+        keep: Mapping[str, str] = NOTHING,
         records: Records | None = None,
     ) -> None:
-        """Let many sets arrive, in the order of the rows of a batch."""
+        """Let many sets arrive, in the order of the rows of a batch. ``keep``: columns, by the names they are kept by."""
         from swoop.join import columns as cs
 
         with self._lock:
@@ -156,8 +213,16 @@ class Arrivals:
                 ids = cs.read_ids(cs.find_column(columns, id, "id"), id)
                 lengths[id] = len(ids)
             sides = read_sides(columns, lengths)
+            kept = self._read_kept(columns, keep, lengths) if keep else None
             if cs.check_lengths(lengths):
-                self._insert_blocks(kind, ticks, sets, sides, ids, records)
+                self._insert_blocks(kind, ticks, sets, sides, ids, kept, records)
+
+    def _read_kept(self, columns: Any, keep: Mapping[str, str], lengths: dict[str, int]) -> pa.Table:
+        from swoop.join.kept import read_kept
+
+        rows = read_kept(columns, keep, lengths)
+        self._check_kept(rows)
+        return rows
 
     def _insert_blocks(
         self,
@@ -166,12 +231,13 @@ class Arrivals:
         sets: Iterable[Block],
         sides: np.ndarray,
         ids: list[Any] | None,
+        kept: pa.Table | None,
         records: Records | None,
     ) -> None:
         """Let sets arrive, of which the tokens come in blocks of rows."""
         before = self._engine.arrivals
         try:
-            self._begin(kind, ticks, ids)
+            self._begin(kind, ticks, ids, kept)
             untimed = kind == "none" or self.window.kind == "count"
             times = np.arange(before, before + len(ticks)) if untimed else ticks
             insert = self._replay or self._engine.insert

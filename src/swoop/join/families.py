@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import os
-from collections.abc import Callable, Iterable
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any, Self
 
@@ -11,9 +11,10 @@ import numpy as np
 
 from swoop.errors import InvalidArgument, InvalidType
 from swoop.join.algorithms import make_family_engine
-from swoop.join.arrivals import NO_SIDES, Arrivals
+from swoop.join.arrivals import NO_SIDES, Arrivals, names_to_keep
 from swoop.join.family_feed import FamilyFeed
 from swoop.join.family_snapshot import FamilySnapshot, Order
+from swoop.notebook import Metrics
 from swoop.results import Family, FamilyChanges, FamilyList, Id
 from swoop.similarity import Similarity
 from swoop.spec import FamilySpec
@@ -22,7 +23,7 @@ from swoop.times import Time
 
 
 @dataclass(frozen=True, slots=True)
-class FamilyStats:
+class FamilyStats(Metrics):
     """Metrics of families.
 
     Attributes
@@ -40,7 +41,7 @@ class FamilyStats:
     verified
         Pairs of sets that were compared token by token, in total.
     memory_bytes
-        Memory of the engine. Ids are not included.
+        Memory of the engine. Ids and kept columns are not included.
     """
 
     sets: int
@@ -128,15 +129,25 @@ class Families(Arrivals):
 
     def _take_changes(self) -> None:
         if self.track_changes:
-            self._feed.take(self._engine, self._ids)
+            self._feed.take(self._engine, self._ids, self._kept)
 
     def _named(self) -> Callable[[], np.ndarray]:
         firsts: Callable[[], np.ndarray] = self._engine.firsts
         return firsts
 
+    def _shown_when_left(self) -> None:
+        """Nothing: of a family, the newest set is shown."""
+
     # arrivals
 
-    def insert(self, tokens: Iterable[Any], time: Time | None = None, id: Id | None = None) -> None:
+    def insert(
+        self,
+        tokens: Iterable[Any],
+        time: Time | None = None,
+        id: Id | None = None,
+        *,
+        record: Mapping[str, Any] | None = None,
+    ) -> None:
         """Let one set arrive.
 
         Parameters
@@ -149,11 +160,19 @@ class Families(Arrivals):
             unbounded window it may be left out.
         id
             The name of the set, and of the family of which it is the first set; by default its arrival number.
+        record
+            What results are to show of the set besides its id, by name, as for :meth:`swoop.TopKJoin.insert`.
         """
-        self._insert(tokens, time, id, 0, NO_SIDES)
+        self._insert(tokens, time, id, 0, NO_SIDES, record)
 
     def insert_many(
-        self, data: Any, tokens: str | TokenFunction = "tokens", time: str | None = "time", id: str | None = None
+        self,
+        data: Any,
+        tokens: str | TokenFunction = "tokens",
+        time: str | None = "time",
+        id: str | None = None,
+        *,
+        keep: str | Sequence[str] = (),
     ) -> None:
         """Let many sets arrive, in the order of the rows. Much faster than one at a time.
 
@@ -166,16 +185,22 @@ class Families(Arrivals):
             The names of the columns. Tokens may also be made from columns of text, by :func:`swoop.words`,
             :func:`swoop.word_ngrams` or :func:`swoop.char_ngrams`. ``time=None`` where sets have no times (:func:`swoop.last`
             and unbounded windows). Without ``id``, sets have their arrival numbers for ids, whatever columns there are.
+        keep
+            Columns to come along, such as ``["text", "author"]``: of the representative of a family, results have them as
+            ``representative_text`` and so on, and families in ``record``. They are kept until the sets leave the window.
 
         Examples
         --------
         >>> import swoop
         >>> waves = swoop.Families(0.5, window=None)
-        >>> waves.insert_many({"text": ["Win a phone!", "win a PHONE now", "hello"]}, swoop.words("text"), time=None)
+        >>> posts = {"text": ["Win a phone!", "win a PHONE now", "hello"]}
+        >>> waves.insert_many(posts, swoop.words("text"), time=None, keep="text")
         >>> waves.members(0)
         [0, 1]
+        >>> waves.families()[0].record
+        {'text': 'win a PHONE now'}
         """
-        self._insert_many(data, tokens, time, id, lambda columns, lengths: NO_SIDES)
+        self._insert_many(data, tokens, time, id, lambda columns, lengths: NO_SIDES, names_to_keep(keep))
 
     # results
 
@@ -210,6 +235,7 @@ class Families(Arrivals):
                 engine.now,
                 self._ids.frozen(),
                 self._clock,
+                None if self._kept is None else self._kept.frozen(),
             )
 
     def members(self, id: Id | Family) -> list[Id]:
@@ -233,7 +259,7 @@ class Families(Arrivals):
         with self._lock:
             self._finish()
             self._take_changes()
-            return self._feed.changes(self._clock)
+            return self._feed.changes(self._clock, None if self._kept is None else self._kept.schema)
 
     @property
     def stats(self) -> FamilyStats:

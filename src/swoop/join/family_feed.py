@@ -2,17 +2,22 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from itertools import count
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
 from swoop.errors import InternalError
-from swoop.join.feed import id_column, time_column
+from swoop.join.feed import id_column, no_records, record_at, time_column
 from swoop.join.ids import Ids
 from swoop.results import Family, FamilyChange, FamilyChanges, FamilyKind, FamilyList, Id
 from swoop.times import Clock
+
+if TYPE_CHECKING:
+    import pyarrow as pa
+
+    from swoop.join.kept import Kept
 
 KINDS: tuple[FamilyKind, ...] = ("born", "grew", "merged", "ended")
 _BORN, _GREW, _MERGED, _ENDED = range(4)
@@ -25,8 +30,22 @@ def names_of(arrivals: np.ndarray, ids: Ids) -> list[Any]:
     return [names[place] for place in places.tolist()]
 
 
-def make_list(rows: np.ndarray, last_seen: np.ndarray, names: list[Id], representatives: list[Id], clock: Clock) -> FamilyList:
-    """Families, of which the rows, the times of their newest sets, and the ids of their first and newest ones are given."""
+def record_columns(records: pa.Table | None) -> dict[str, Any]:
+    """What is kept of representatives, as columns of results."""
+    return {} if records is None else {f"representative_{name}": records[name] for name in records.column_names}
+
+
+def make_list(
+    rows: np.ndarray,
+    last_seen: np.ndarray,
+    names: list[Id],
+    representatives: list[Id],
+    clock: Clock,
+    records: pa.Table | None = None,
+) -> FamilyList:
+    """Families, of which the rows, the times of their newest sets, the ids of their first and newest ones, and what is kept
+    of the latter are given.
+    """
 
     def make(index: int) -> Family:
         row = rows[index]
@@ -38,6 +57,7 @@ def make_list(rows: np.ndarray, last_seen: np.ndarray, names: list[Id], represen
             clock.result_time(int(last_seen[index])),
             representatives[index],
             int(row["first"]),
+            record_at(records, index),
         )
 
     def columns() -> dict[str, Any]:
@@ -51,6 +71,7 @@ def make_list(rows: np.ndarray, last_seen: np.ndarray, names: list[Id], represen
             "first_seen": time_column(np.ascontiguousarray(rows["first_seen"]), clock),
             "last_seen": time_column(last_seen, clock),
             "representative": together.slice(len(names)),
+            **record_columns(records),
         }
 
     return FamilyList(len(rows), make, columns)
@@ -61,7 +82,7 @@ class FamilyRows:
     """Changes: rows of the engine with the ids that go with them.
 
     ``sets``: what their source calls the first and the newest sets of families; None: by their arrival numbers. Sizes of -1:
-    nothing is known of what the family was, or which its newest set.
+    nothing is known of what the family was, or which its newest set. ``records``: what is kept of the newest sets.
     """
 
     rows: np.ndarray
@@ -69,6 +90,17 @@ class FamilyRows:
     into: list[Id | None]
     representatives: list[Id | None]
     sets: list[tuple[Any, Any]] | None = None
+    records: pa.Table | None = None
+
+
+def _joined_records(parts: list[FamilyRows]) -> pa.Table | None:
+    """What is kept of the newest sets of all parts, some of which may be from before anything was."""
+    import pyarrow as pa
+
+    if all(part.records is None for part in parts):
+        return None
+    found = [no_records(len(part.rows)) if part.records is None else part.records for part in parts]
+    return pa.concat_tables(found, promote_options="permissive")
 
 
 def make_changes(found: FamilyRows, clock: Clock) -> FamilyChanges:
@@ -81,7 +113,8 @@ def make_changes(found: FamilyRows, clock: Clock) -> FamilyChanges:
             first, newest = int(row["family"]), int(row["newest"])
             first_seen = clock.result_time(int(row["first_seen"]))
             sets = (first, newest) if found.sets is None else found.sets[index]
-            told = int(row["size"]), int(row["total"]), first_seen, found.representatives[index], first, sets
+            record = record_at(found.records, index)
+            told = int(row["size"]), int(row["total"]), first_seen, found.representatives[index], first, sets, record
         time = clock.result_time(int(row["time"]))
         return FamilyChange(time, KINDS[row["kind"]], found.families[index], found.into[index], *told)
 
@@ -106,6 +139,7 @@ def make_changes(found: FamilyRows, clock: Clock) -> FamilyChanges:
             "total": pa.array(rows["total"], mask=unknown),
             "first_seen": pc.if_else(pa.array(unknown), None, times[1]),
             "representative": representatives,
+            **record_columns(found.records),
         }
 
     return FamilyChanges(len(rows), make, columns)
@@ -143,7 +177,11 @@ class FamilyFeed:
         if waiting is not None:
             self._parts.append((self._taken, waiting, {}))
 
-    def take(self, engine: Any, ids: Ids) -> None:
+    def add_records(self, records: pa.Table) -> None:
+        """Of the newest sets of the changes that it began with, this is kept."""
+        self._parts = [(count, replace(rows, records=records), moves) for count, rows, moves in self._parts]
+
+    def take(self, engine: Any, ids: Ids, kept: Kept | None = None) -> None:
         """Take the changes from the engine. Interrupted at any line, it can be done again."""
         if not engine.has_changes:
             return
@@ -155,7 +193,10 @@ class FamilyFeed:
         if taken < stop:
             part = in_order(rows[taken - first :])
             representatives: list[Any] = ids.get_all(part["newest"].tolist())
-            named = FamilyRows(part, names_of(part["family"], ids), names_of(part["into"], ids), representatives)
+            records = None if kept is None else kept.take(part["newest"].astype(np.int64))
+            named = FamilyRows(
+                part, names_of(part["family"], ids), names_of(part["into"], ids), representatives, records=records
+            )
             self._parts.append((stop, named, self._moves(part)))
         for family, is_there in self._parts[-1][2].items():
             if is_there:
@@ -188,10 +229,18 @@ class FamilyFeed:
             [name for part in parts for name in part.families],
             [name for part in parts for name in part.into],
             [name for part in parts for name in part.representatives],
+            records=_joined_records(parts),
         )
 
-    def changes(self, clock: Clock) -> FamilyChanges:
-        changes = make_changes(self.waiting(), clock)
+    def changes(self, clock: Clock, schema: pa.Schema | None = None) -> FamilyChanges:
+        """The same for somebody who asks for them, with all columns that are kept by now: they wait no more."""
+        found = self.waiting()
+        if schema is not None:
+            from swoop.join.kept import whole
+
+            known = no_records(len(found.rows)) if found.records is None else found.records
+            found = replace(found, records=whole(known, schema))
+        changes = make_changes(found, clock)
         if self._parts:
             self._taken = self._parts[-1][0]
             self._parts = []

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from dataclasses import replace
 from typing import Any
 
@@ -9,7 +10,9 @@ import numpy as np
 import pyarrow as pa
 
 from swoop.join.columns import check_token_argument
-from swoop.join.feed import time_column
+from swoop.join.family_feed import record_columns
+from swoop.join.feed import record_at, time_column
+from swoop.join.kept import check_keep
 from swoop.join.links import Groups, find_firsts, find_links
 from swoop.join.parallel import Cutting
 from swoop.join.rows import Rows, read_rows
@@ -31,6 +34,7 @@ def families_history(
     tokens: str | TokenFunction = "tokens",
     slices: int | None = None,
     threads: int | None = None,
+    keep: str | Sequence[str] = (),
 ) -> FamilyHistory:
     """All families that a history has had, as :class:`swoop.Families` would have shown them, and the family of each row.
 
@@ -46,6 +50,9 @@ def families_history(
         or :func:`swoop.char_ngrams`.
     slices, threads
         As for :func:`swoop.history`. An unbounded window is one slice. The result does not depend on them.
+    keep
+        Columns to come along: of the representative of a family, the result has them as ``representative_text`` and so on,
+        and families have them in ``record``.
 
     Returns
     -------
@@ -65,7 +72,7 @@ def families_history(
     """
     check_token_argument(tokens)
     spec, cutting = FamilySpec(min_similarity, window, similarity), Cutting(slices, threads)
-    rows, kind = read_rows(data, spec.window, id=id, time=time, tokens=tokens)
+    rows, kind = read_rows(data, spec.window, id=id, time=time, tokens=tokens, keep=check_keep(keep))
     clock, told = Clock(spec.window), Clock(WindowSpec("duration", 0))
     clock.kind = told.kind = kind
     times = time_column(rows.times, told)
@@ -83,6 +90,7 @@ def _result(rows: Rows, row_times: pa.Array, firsts: np.ndarray, clock: Clock) -
         return rows.ids.take(pa.array(rows.lying_at(arrivals), pa.int64()))
 
     names, representatives = ids_of(groups.firsts), ids_of(groups.newest)
+    records = rows.records(groups.newest) if rows.kept else None
 
     def make(index: int) -> Family:
         return Family(
@@ -93,6 +101,7 @@ def _result(rows: Rows, row_times: pa.Array, firsts: np.ndarray, clock: Clock) -
             clock.result_time(int(times[groups.newest[index]])),
             representatives[index].as_py(),
             int(groups.firsts[index]),
+            record_at(records, index),
         )
 
     def columns() -> dict[str, Any]:
@@ -103,6 +112,7 @@ def _result(rows: Rows, row_times: pa.Array, firsts: np.ndarray, clock: Clock) -
             "first_seen": time_column(times[groups.firsts], clock),
             "last_seen": time_column(times[groups.newest], clock),
             "representative": representatives,
+            **record_columns(records),
         }
 
     def labels() -> pa.Table:

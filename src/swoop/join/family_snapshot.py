@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 from numbers import Integral
-from typing import Literal, get_args
+from typing import TYPE_CHECKING, Literal, get_args
 
 import numpy as np
 
@@ -14,6 +14,9 @@ from swoop.join.ids import Ids, read_id
 from swoop.join.payloads import TablePayloads
 from swoop.results import Family, FamilyList, Id
 from swoop.times import Clock
+
+if TYPE_CHECKING:
+    from swoop.join.kept import Kept
 
 Order = Literal["size", "newest", "growing"]
 
@@ -34,6 +37,8 @@ class FamilySnapshot:
         The number of its family of each set of the window, and its time.
     now
         The index time.
+    kept
+        What is kept of the sets, if anything is.
     kept_texts
         Texts of the sets, if there are any, by arrival number.
     """
@@ -47,6 +52,7 @@ class FamilySnapshot:
     now: int
     ids: Ids
     clock: Clock
+    kept: Kept | None = None
     kept_texts: TablePayloads | None = None
 
     def __len__(self) -> int:
@@ -64,7 +70,8 @@ class FamilySnapshot:
             first = -np.bincount(self._newest_tenth(), minlength=len(numbers) and int(numbers[-1]) + 1)[numbers]
         places = np.lexsort((rows["first"], -rows["size"].astype(np.int64), first))[:most]
         names, representatives = (self.ids.get_all(of[places].tolist()) for of in (rows["first"], self.newest))
-        return make_list(rows[places], last_seen[places], names, representatives, self.clock)
+        records = None if self.kept is None else self.kept.take(self.newest[places])
+        return make_list(rows[places], last_seen[places], names, representatives, self.clock, records)
 
     def _newest_tenth(self) -> np.ndarray:
         """The numbers of the families of the sets in the newest tenth of the window."""

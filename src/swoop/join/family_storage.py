@@ -16,10 +16,14 @@ from swoop.engine.contents import MAX_COUNT, Contents, check_window
 from swoop.engine.families import FAMILY, FAMILY_CHANGE
 from swoop.engine.family_engine import Known
 from swoop.join.family_feed import KINDS, FamilyRows
+from swoop.join.feed import no_records
+from swoop.join.kept import whole
+from swoop.join.kept_storage import SETS, read_kept, restored
 from swoop.join.restoring import demand, read_counters, read_ids, read_numbers, read_sets, restore_clock
 from swoop.join.storage import (
     COMMON_TYPES,
     SET_TYPES,
+    VERSION,
     Format,
     check_given,
     common_settings,
@@ -41,9 +45,11 @@ if TYPE_CHECKING:
 Saved = TypeVar("Saved", bound="Families")
 
 FORMAT = Format(
-    "swoop families", "a file of saved families", "families", 2, COMMON_TYPES | {"min_similarity": (float, int)}, {}
+    "swoop families", "a file of saved families", "families", VERSION, COMMON_TYPES | {"min_similarity": (float, int)}, {}
 )
+_EARLIER = 2  # where no columns are kept
 _WINDOW, _FAMILIES, _CHANGES = "window.arrow", "families.arrow", "changes.arrow"
+_KEPT_NEWEST = "kept_newest.arrow"
 
 _WINDOW_TYPES = {**SET_TYPES, "family": pa.int32()}
 _FAMILY_TYPES = {"first": pa.int64(), "first_seen": pa.int64(), "total": pa.int64(), **id_types("id")}
@@ -74,8 +80,14 @@ def save(families: Families, path: str | os.PathLike[str]) -> None:
     changes = {name: pa.array(np.ascontiguousarray(waiting.rows[name])) for name in _NUMBERS}
     changes |= {**id_values("family_id", list(waiting.families)), **id_values("into_id", waiting.into)}
     changes |= id_values("newest_id", waiting.representatives)
-    settings = {"format": FORMAT.name, "version": FORMAT.version, **common_settings(families)}
-    write_archive(path, settings, {_WINDOW: pa.table(window), _FAMILIES: pa.table(rows), _CHANGES: pa.table(changes)})
+    version = FORMAT.version if families._kept is not None else _EARLIER
+    settings = {"format": FORMAT.name, "version": version, **common_settings(families)}
+    tables = {_WINDOW: pa.table(window), _FAMILIES: pa.table(rows), _CHANGES: pa.table(changes)}
+    if families._kept is not None:
+        records = no_records(len(waiting.rows)) if waiting.records is None else waiting.records
+        tables[SETS] = families._kept.take(np.arange(contents.first, engine.arrivals))
+        tables[_KEPT_NEWEST] = whole(records, families._kept.schema)
+    write_archive(path, settings, tables)
 
 
 def load(cls: type[Saved], path: str | os.PathLike[str], similarity: Similarity | None) -> Saved:
@@ -85,6 +97,8 @@ def load(cls: type[Saved], path: str | os.PathLike[str], similarity: Similarity 
         rows = read_member(archive, _FAMILIES, FORMAT, _FAMILY_TYPES)
         types = _FIRST_CHANGES_TYPES if settings["version"] == 1 else _CHANGES_TYPES
         changes = read_member(archive, _CHANGES, FORMAT, types)
+        counts = {SETS: window.num_rows, _KEPT_NEWEST: changes.num_rows}
+        kept = read_kept(archive, FORMAT, settings["version"], counts)
         families = cls(
             settings["min_similarity"],
             saved_window(settings["window"]),
@@ -92,6 +106,9 @@ def load(cls: type[Saved], path: str | os.PathLike[str], similarity: Similarity 
             track_changes=settings["track_changes"],
         )
         _restore(families, settings, window, rows, changes)
+        if kept is not None:
+            families._kept = restored(settings["first"], kept[SETS])
+            families._feed.add_records(kept[_KEPT_NEWEST])
     return families
 
 

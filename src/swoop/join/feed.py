@@ -4,7 +4,8 @@ from __future__ import annotations
 
 import heapq
 from collections.abc import Callable, Iterable, Iterator
-from typing import Any
+from functools import cache
+from typing import TYPE_CHECKING, Any, TypeAlias
 
 import numpy as np
 
@@ -14,22 +15,41 @@ from swoop.results import Change, Changes, Id, Kind, Pair, SkybandStep, Stream, 
 from swoop.similarity import Similarity
 from swoop.times import FIRST_DATETIME, LAST_DATETIME, Clock
 
+if TYPE_CHECKING:
+    import pyarrow as pa
+
+    from swoop.join.kept import Kept
+
 KINDS: tuple[Kind, ...] = ("enter", "outranked", "expired")
 SIDES: tuple[Stream, ...] = ("left", "right")
 
 
-class Rows:
-    """Rows of the engine with the ids that go with them."""
+Records: TypeAlias = "Callable[[], tuple[pa.Table, pa.Table]]"
+"""Gives what is kept of the newer and of the older sets of pairs."""
 
-    def __init__(self, rows: np.ndarray, newer: list[Id], older: list[Id], seen: np.ndarray | None = None) -> None:
+
+class Rows:
+    """Rows of the engine with the ids that go with them, and what is kept of their sets."""
+
+    def __init__(
+        self,
+        rows: np.ndarray,
+        newer: list[Id],
+        older: list[Id],
+        seen: np.ndarray | None = None,
+        records: Records | None = None,
+    ) -> None:
         self.rows = rows
         self.newer = newer
         self.older = older
         self.seen = seen  # where copies count once
+        self.records = records
 
     @classmethod
-    def of(cls, rows: np.ndarray, seen: np.ndarray | None, ids: Ids) -> Rows:
-        return cls(rows, ids.get_all(rows["newer"].tolist()), ids.get_all(rows["older"].tolist()), seen)
+    def of(cls, rows: np.ndarray, seen: np.ndarray | None, ids: Ids, kept: Kept | None) -> Rows:
+        """What is kept of sets is looked up when somebody asks; until then, ``kept`` must not change."""
+        records = None if kept is None else cache(lambda: (kept.take(rows["newer"]), kept.take(rows["older"])))
+        return cls(rows, ids.get_all(rows["newer"].tolist()), ids.get_all(rows["older"].tolist()), seen, records)
 
     @classmethod
     def joined(cls, parts: list[Rows]) -> Rows:
@@ -45,7 +65,16 @@ class Rows:
             [name for part in parts for name in part.newer],
             [name for part in parts for name in part.older],
             None if parts[0].seen is None else np.concatenate([part.seen for part in parts if part.seen is not None]),
+            _joined_records(parts),
         )
+
+    def with_schema(self, schema: pa.Schema) -> Rows:
+        """The same with all columns that are kept by now."""
+        from swoop.join.kept import whole
+
+        sides = self.records() if self.records is not None else (no_records(len(self)), no_records(len(self)))
+        newer, older = (whole(side, schema) for side in sides)
+        return Rows(self.rows, self.newer, self.older, self.seen, lambda: (newer, older))
 
     def __len__(self) -> int:
         return len(self.rows)
@@ -57,6 +86,12 @@ class Rows:
             if self.seen is not None:
                 for name, value in zip(self.seen.dtype.names or (), self.seen[index].tolist(), strict=True):
                     yield value if name.endswith("copies") else clock.result_time(value)
+
+        def records(index: int) -> dict[str, Any]:
+            if self.records is None:
+                return {}
+            sides = zip(("newer_record", "older_record"), self.records(), strict=True)
+            return {side: record_at(rows, index) for side, rows in sides}
 
         def make(index: int) -> Pair:
             row = self.rows[index]
@@ -70,6 +105,7 @@ class Rows:
                 SIDES[row["newer_side"]] if two_streams else None,
                 (int(row["newer"]), int(row["older"])),
                 *copies(index),
+                **records(index),
             )
 
         return make
@@ -89,7 +125,14 @@ class Rows:
             "start": time_column(self.rows["start"], clock),
             "end": ends,
             **self._copies(clock),
+            **self._records(),
         }
+
+    def _records(self) -> dict[str, Any]:
+        if self.records is None:
+            return {}
+        sides = zip(("newer", "older"), self.records(), strict=True)
+        return {f"{side}_{name}": rows[name] for side, rows in sides for name in rows.column_names}
 
     def _copies(self, clock: Clock) -> dict[str, Any]:
         import pyarrow as pa
@@ -101,6 +144,29 @@ class Rows:
             name: pa.array(column) if name.endswith("copies") else time_column(column, clock)
             for name, column in columns.items()
         }
+
+
+def _joined_records(parts: list[Rows]) -> Records | None:
+    """What is kept of the sets of all parts, some of which may be from before anything was."""
+    import pyarrow as pa
+
+    if all(part.records is None for part in parts):
+        return None
+    found = [(no_records(len(part)),) * 2 if part.records is None else part.records() for part in parts]
+    newer, older = (pa.concat_tables(tables, promote_options="permissive") for tables in zip(*found, strict=True))
+    return lambda: (newer, older)
+
+
+def record_at(records: pa.Table | None, index: int) -> dict[str, Any] | None:
+    """What is kept of a set, by column."""
+    return None if records is None else {name: records[name][index].as_py() for name in records.column_names}
+
+
+def no_records(count: int) -> pa.Table:
+    """So many rows without columns."""
+    import pyarrow as pa
+
+    return pa.table({"": pa.nulls(count)}).select([])
 
 
 def time_column(ticks: np.ndarray | list[int], clock: Clock) -> Any:
@@ -188,7 +254,12 @@ class Feed:
         if waiting is not None:
             self._parts.append((self._taken, waiting, None))
 
-    def take(self, engine: Any, ids: Ids) -> None:
+    def add_records(self, records: Records) -> None:
+        """Of the sets of the changes that it began with, this is kept."""
+        for _, rows, _ in self._parts:
+            rows.records = records
+
+    def take(self, engine: Any, ids: Ids, kept: Kept | None = None) -> None:
         """Take the changes from the engine. Interrupted at any line, it can be done again."""
         if not engine.has_changes:
             return
@@ -199,7 +270,10 @@ class Feed:
         stop = first + len(rows)
         if taken < stop:
             part = rows[taken - first :]
-            self._parts.append((stop, Rows.of(part, None if seen is None else seen[taken - first :], ids), self._moves(part)))
+            found = Rows.of(part, None if seen is None else seen[taken - first :], ids, kept)
+            if found.records is not None:
+                found.records()  # while they are known
+            self._parts.append((stop, found, self._moves(part)))
         if self._parts[-1][2] is not None:
             self._move(self._parts[-1][2])
         engine.forget_changes(stop)

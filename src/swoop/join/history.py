@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
+from functools import cache
 from typing import Any
 
 import numpy as np
@@ -11,7 +13,8 @@ import pyarrow.compute as pc
 from swoop.engine.contents import Names
 from swoop.errors import InvalidArgument
 from swoop.join.columns import check_token_argument
-from swoop.join.feed import time_column
+from swoop.join.feed import record_at, time_column
+from swoop.join.kept import check_keep
 from swoop.join.links import find_firsts, find_links
 from swoop.join.parallel import Cutting, Slice
 from swoop.join.rows import Rows, read_rows
@@ -42,6 +45,7 @@ def history(
     slices: int | None = None,
     threads: int | None = None,
     copies: Copies = "each",
+    keep: str | Sequence[str] = (),
 ) -> History:
     """Every stay of a pair in the top-k of a history, as :func:`swoop.spark.topk_history` gives it, without Spark.
 
@@ -67,6 +71,10 @@ def history(
         As for :class:`swoop.TopKJoin`. Where copies count once, what a record is called depends on all that came before. That
         is found out first, in slices, too, which takes about as long as the rest: so, unless ``slices`` says otherwise, time is
         only cut from four threads on. With two streams it is not cut: the history is one slice.
+    keep
+        Columns to come along, such as ``["text", "author"]``: the result has them as ``newer_text``, ``older_text`` and so on,
+        and pairs have them in ``newer_record`` and ``older_record``. Where copies count once, they are those of the first set
+        of a record, as its id is.
 
     Returns
     -------
@@ -86,6 +94,8 @@ def history(
     >>> for stay in swoop.history(posts, k=1, window=5, tokens=swoop.words("text")):
     ...     print(stay.pair.newer, stay.pair.older, stay.pair.similarity, stay.enter, stay.leave)
     b a 1.0 4 6
+    >>> swoop.history(posts, k=1, window=5, tokens=swoop.words("text"), keep="text")[0].pair.newer_record
+    {'text': 'win a PHONE!'}
     """
     check_token_argument(tokens)
     spec = JoinSpec(
@@ -99,7 +109,7 @@ def history(
         copies=copies,
     )
     cutting = Cutting(slices, threads)
-    rows, kind = read_rows(data, spec.window, id=id, time=time, tokens=tokens, stream=stream)
+    rows, kind = read_rows(data, spec.window, id=id, time=time, tokens=tokens, stream=stream, keep=check_keep(keep))
     if copies == "once" and (stream is not None or (slices is None and cutting.at_once < WORTH_NAMING)):
         cutting = Cutting(1, 1)
     return _result(rows, join_segments(_replay_all(rows, spec, cutting)), spec, kind)
@@ -145,6 +155,11 @@ def _result(rows: Rows, stays: np.ndarray, spec: JoinSpec, kind: TimeKind) -> Hi
     is_open = stays["leave"] == NEVER
     clock = Clock(spec.window)
     clock.kind = kind
+    sides = ("newer", "older")
+
+    @cache
+    def records() -> dict[str, pa.Table]:
+        return {side: rows.records(stays[side]) for side in sides} if rows.kept else {}
 
     def make(index: int) -> Stay:
         stay = stays[index]
@@ -157,6 +172,8 @@ def _result(rows: Rows, stays: np.ndarray, spec: JoinSpec, kind: TimeKind) -> Hi
             clock.time(int(ends[index])),
             None if streams is None else streams[index],
             (int(stay["newer"]), int(stay["older"])),
+            newer_record=record_at(records().get("newer"), index),
+            older_record=record_at(records().get("older"), index),
         )
         if is_open[index]:
             return Stay(pair, clock.time(int(stay["enter"])))
@@ -172,6 +189,7 @@ def _result(rows: Rows, stays: np.ndarray, spec: JoinSpec, kind: TimeKind) -> Hi
             "overlap": pa.array(stays["overlap"]),
             "enter": time_column(stays["enter"], clock),
             "leave": pc.if_else(pa.array(is_open), pa.scalar(None, leave.type), leave),
+            **{f"{side}_{name}": found[name] for side, found in records().items() for name in found.column_names},
         }
 
     return History(len(stays), make, columns)

@@ -115,16 +115,37 @@ class TablePayloads(_Payloads["pa.Table"]):
         return found
 
     def add(self, first: int, rows: pa.Table) -> None:
-        """Take the rows of the sets from this arrival number on, which follow those that are there."""
+        """Take the rows of the sets from this arrival number on, which follow those that are there.
+
+        Interrupted at any line, they are there or not.
+        """
         import pyarrow as pa
 
-        while self._segments:
-            begin, last = self._segments[-1]
+        segments = self._segments.copy()
+        while segments:
+            begin, last = segments[-1]
             if len(last) >= 2 * len(rows) or last.nbytes + rows.nbytes > LIMIT:
                 break
             first, rows = begin, pa.concat_tables([last, rows], promote_options="permissive").combine_chunks()
+            segments.pop()
+        segments.append((first, rows))
+        self._segments = segments
+
+    def cut(self, stop: int) -> None:
+        """Forget the sets from this arrival number on."""
+        while self._segments and self._segments[-1][0] >= stop:
             self._segments.pop()
-        self._segments.append((first, rows))
+        if self._segments:
+            first, rows = self._segments[-1]
+            self._segments[-1] = first, rows.slice(0, stop - first)
+
+    def knows(self, arrivals: np.ndarray) -> np.ndarray:
+        """Which of some sets are known."""
+        if not self._segments:
+            return np.zeros(len(arrivals), bool)
+        last, rows = self._segments[-1]
+        found: np.ndarray = (arrivals >= self.first) & (arrivals < last + len(rows))
+        return found
 
     def get(self, arrival: int, column: str) -> Any:
         """The value of a set in a column; None if the set is not known."""

@@ -5,8 +5,8 @@ from __future__ import annotations
 import threading
 import warnings
 from collections import Counter
-from collections.abc import Iterator
-from dataclasses import dataclass, replace
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass, field, replace
 from typing import Any
 
 import numpy as np
@@ -14,8 +14,9 @@ import pyarrow as pa
 import pyarrow.compute as pc
 
 from swoop.errors import InvalidData, UnusableRows
-from swoop.join.columns import as_array, read_whole_ids, take_rows
+from swoop.join.columns import as_array, check_lengths, read_whole_ids, take_rows
 from swoop.join.inputs import read_columns
+from swoop.join.kept import as_kept
 from swoop.join.row_order import find_order
 from swoop.join.unusable import time_kind, why_unusable
 from swoop.text.columns import join_texts
@@ -31,11 +32,19 @@ CHUNK_ROWS = 1000
 
 
 def read_rows(
-    data: Any, window: WindowSpec, *, id: str, time: str, tokens: str | TokenFunction, stream: str | None = None
+    data: Any,
+    window: WindowSpec,
+    *,
+    id: str,
+    time: str,
+    tokens: str | TokenFunction,
+    stream: str | None = None,
+    keep: Sequence[str] = (),
 ) -> tuple[Rows, TimeKind]:
     """The usable rows of a history, and of which kind its times are. Tells how many are not usable, if there are some."""
     texts = tokens.columns if isinstance(tokens, TokenFunction) else (tokens,)
     named = [("id", id), ("time", time), *(("tokens", name) for name in texts), *([("stream", stream)] if stream else [])]
+    named += [("keep", name) for name in keep]
     columns = {name: _in_few_chunks(column, name) for name, column in read_columns(data, named).items()}
     kind = time_kind(columns[time].type, time, window if window.kind in ("duration", "integer") else None)
     ids = read_whole_ids(columns[id], id)
@@ -43,7 +52,9 @@ def read_rows(
     _warn(reasons)
     usable = None if reasons.null_count == len(reasons) else np.flatnonzero(pc.is_null(reasons).to_numpy(zero_copy_only=False))
     sets = _Sets([columns[name] for name in texts], tokens, columns[stream] if stream else None)
-    return Rows.in_order(_ticks(columns[time], time, usable), ids, sets, usable), kind
+    kept = {name: as_kept(columns[name], name) for name in keep}
+    check_lengths({name: len(column) for name, column in {id: columns[id], **kept}.items()})
+    return replace(Rows.in_order(_ticks(columns[time], time, usable), ids, sets, usable), kept=kept), kind
 
 
 def _in_few_chunks(column: pa.ChunkedArray, name: str) -> pa.ChunkedArray:
@@ -109,13 +120,14 @@ class _Sets:
 class Rows:
     """The usable rows of a history in the order in which they enter: the n-th has ``times[n]``, and lies at ``order[n]``.
 
-    ``order`` is None if the rows lie in their order.
+    ``order`` is None if the rows lie in their order. ``kept`` has columns that results show.
     """
 
     times: np.ndarray
     ids: pa.Array
     sets: _Sets
     order: np.ndarray | None
+    kept: Mapping[str, pa.ChunkedArray] = field(default_factory=dict)
 
     @classmethod
     def in_order(cls, times: np.ndarray, ids: pa.Array, sets: _Sets, usable: np.ndarray | None) -> Rows:
@@ -137,6 +149,11 @@ class Rows:
             end = min(at + step, stop)
             found = self.sets.slice(at, end) if self.order is None else self.sets.take(self.order[at:end])
             yield {"time": self.times[at:end], **found}
+
+    def records(self, arrivals: np.ndarray) -> pa.Table:
+        """What is kept of some rows."""
+        places = self.lying_at(arrivals)
+        return pa.table({name: take_rows(column, places) for name, column in self.kept.items()})
 
     def lying_at(self, arrivals: np.ndarray) -> np.ndarray:
         return arrivals if self.order is None else self.order[arrivals]

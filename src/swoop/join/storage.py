@@ -23,7 +23,9 @@ import pyarrow as pa
 from swoop.engine.contents import Contents
 from swoop.engine.layout import CHANGE, SEEN, TOLD
 from swoop.errors import CapacityExceeded, InvalidFile, InvalidType
+from swoop.join.feed import Rows
 from swoop.join.ipc import from_stream, to_stream
+from swoop.join.kept_storage import FIRST_SETS, SETS, read_kept, restored
 from swoop.join.restoring import demand, id_columns, restore
 from swoop.results import Id
 from swoop.similarity import USER, Similarity
@@ -36,8 +38,9 @@ if TYPE_CHECKING:
 Join = TypeVar("Join", bound="TopKJoin")
 
 FORMAT = "swoop join"
-VERSION = 2
+VERSION, EARLIER = 3, 2  # the earlier one where no columns are kept
 _SETTINGS, _WINDOW, _CHANGES = "settings.json", "window.arrow", "changes.arrow"
+_KEPT_NEWER, _KEPT_OLDER = "kept_newer.arrow", "kept_older.arrow"
 
 Types = dict[str, tuple[type, ...]]
 
@@ -112,9 +115,21 @@ MAX_RATIO = 1032  # how much smaller deflate can make something: repetitive wind
 
 def save(join: TopKJoin, path: str | os.PathLike[str]) -> None:
     join._engine.settle()  # what was interrupted is in the feed
-    join._feed.take(join._engine, join._ids)
-    tables = {_WINDOW: _window_table(join), _CHANGES: _changes_table(join)}
+    join._take_changes()
+    waiting = join._waiting_changes(is_taken=False)
+    tables = {_WINDOW: _window_table(join), _CHANGES: _changes_table(join, waiting), **_kept_tables(join, waiting)}
     write_archive(path, _settings(join), tables)
+
+
+def _kept_tables(join: TopKJoin, waiting: Rows) -> dict[str, pa.Table]:
+    """What is kept of sets: of those of the window, of those that records are called after, and of those of changes."""
+    engine = join._engine
+    if join._kept is None or waiting.records is None:
+        return {}
+    more = dict(zip((_KEPT_NEWER, _KEPT_OLDER), waiting.records(), strict=True))
+    if join.copies == "once":
+        more[FIRST_SETS] = join._kept.take(engine.names().identities)
+    return {SETS: join._kept.take(np.arange(engine.oldest, engine.arrivals)), **more}
 
 
 def write_archive(path: str | os.PathLike[str], settings: dict[str, Any], tables: dict[str, pa.Table]) -> None:
@@ -150,7 +165,7 @@ def _write(file: BinaryIO, settings: dict[str, Any], tables: dict[str, pa.Table]
 def _settings(join: TopKJoin) -> dict[str, Any]:
     return {
         "format": FORMAT,
-        "version": VERSION,
+        "version": EARLIER if join._kept is None else VERSION,
         "k": join.k,
         "two_streams": join.two_streams,
         "algorithm": join.algorithm,
@@ -209,8 +224,7 @@ def set_columns(contents: Contents, ids: list[Id | None]) -> dict[str, pa.Array]
     return columns
 
 
-def _changes_table(join: TopKJoin) -> pa.Table:
-    pending = join._feed.waiting()
+def _changes_table(join: TopKJoin, pending: Rows) -> pa.Table:
     columns = {
         **{name: pa.array(np.ascontiguousarray(pending.rows[name])) for name in TOLD},
         **id_values("newer_id", list(pending.newer)),
@@ -239,12 +253,25 @@ def load(cls: type[Join], path: str | os.PathLike[str], similarity: Similarity |
         once = settings["copies"] == "once"
         window = read_member(archive, _WINDOW, _FORMAT, _WINDOW_TYPES | (_RECORD_TYPES if once else {}))
         changes = read_member(archive, _CHANGES, _FORMAT, _CHANGES_TYPES | (_SEEN_TYPES if once else {}))
+        rows = {SETS: window, _KEPT_NEWER: changes, _KEPT_OLDER: changes, **({FIRST_SETS: window} if once else {})}
+        kept = read_kept(archive, _FORMAT, settings["version"], {name: table.num_rows for name, table in rows.items()})
         join = _make(cls, settings, similarity)
         try:
             restore(join, settings, window, changes)
+            if kept is not None:
+                _restore_kept(join, settings["first"], kept)
         except CapacityExceeded as error:
             raise ValueError(str(error)) from error
     return join
+
+
+def _restore_kept(join: TopKJoin, first: int, kept: dict[str, pa.Table]) -> None:
+    join._kept = restored(first, kept[SETS])
+    if join.copies == "once":
+        identities, places = np.unique(join._engine.names().identities, return_index=True)
+        left = identities < first
+        join._kept.name(identities[left], kept[FIRST_SETS].take(places[left]))
+    join._feed.add_records(lambda: (kept[_KEPT_NEWER], kept[_KEPT_OLDER]))
 
 
 @contextmanager
@@ -264,8 +291,8 @@ def reading(path: str | os.PathLike[str], form: Format) -> Iterator[tuple[zipfil
         ) from error
 
 
-def read_member(archive: zipfile.ZipFile, name: str, form: Format, types: dict[str, pa.DataType]) -> pa.Table:
-    """A table, with the columns that it must have."""
+def read_member(archive: zipfile.ZipFile, name: str, form: Format, types: dict[str, pa.DataType] | None) -> pa.Table:
+    """A table, with the columns that it must have, or with any."""
     return from_stream(_read(archive, name, form), types)
 
 

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import os
-from collections.abc import Callable, Iterable
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any, Self
 
@@ -11,8 +11,9 @@ import numpy as np
 
 from swoop.errors import InvalidArgument, InvalidData, InvalidType, NotInWindow
 from swoop.join.algorithms import make_engine
-from swoop.join.arrivals import NO_SIDES, Arrivals, Records
+from swoop.join.arrivals import NO_SIDES, NOTHING, Arrivals, ReadSides, Records, names_to_keep
 from swoop.join.feed import AllPairsFeed, Feed, Rows, make_changes, make_skyband, make_topk
+from swoop.notebook import Metrics
 from swoop.results import Changes, Explanation, Id, Pair, SkybandStep, Stream, TopK
 from swoop.similarity import Similarity
 from swoop.spec import Copies, JoinSpec
@@ -24,7 +25,7 @@ if TYPE_CHECKING:
 
 
 @dataclass(frozen=True, slots=True)
-class Stats:
+class Stats(Metrics):
     """Metrics of a join.
 
     Attributes
@@ -44,7 +45,7 @@ class Stats:
     candidates
         Pairs that were sent to the stock, in total.
     memory_bytes
-        Memory of the engine. Ids are not included.
+        Memory of the engine. Ids and kept columns are not included.
     """
 
     sets: int
@@ -192,7 +193,7 @@ class TopKJoin(Arrivals):
 
     def _take_changes(self) -> None:
         if self.track_changes:
-            self._feed.take(self._engine, self._ids)
+            self._feed.take(self._engine, self._ids, self._kept)
 
     def _named(self) -> Callable[[], np.ndarray] | None:
         return self._engine.identities if self.copies == "once" else None
@@ -200,7 +201,13 @@ class TopKJoin(Arrivals):
     # arrivals
 
     def insert(
-        self, tokens: Iterable[Any], time: Time | None = None, id: Id | None = None, stream: Stream | None = None
+        self,
+        tokens: Iterable[Any],
+        time: Time | None = None,
+        id: Id | None = None,
+        stream: Stream | None = None,
+        *,
+        record: Mapping[str, Any] | None = None,
     ) -> None:
         """Let one set arrive.
 
@@ -216,9 +223,21 @@ class TopKJoin(Arrivals):
             The name of the set in results; by default its arrival number.
         stream
             ``"left"`` or ``"right"`` in a two-stream join.
+        record
+            What results are to show of the set besides its id, by name: ``{"text": "Win a phone", "author": "ann"}``. It is
+            kept until the set leaves the window; what ``keep`` is for :meth:`insert_many`.
+
+        Examples
+        --------
+        >>> import swoop
+        >>> join = swoop.TopKJoin(k=1, window=10)
+        >>> join.insert(["win", "a", "phone"], 1, record={"author": "ann"})
+        >>> join.insert(["win", "a", "car"], 2, record={"author": "bob"})
+        >>> join.topk()[0].newer_record, join.topk()[0].older_record
+        ({'author': 'bob'}, {'author': 'ann'})
         """
         side = self._side(stream)
-        self._insert(tokens, time, id, side, np.array([side], np.int8) if self.two_streams else NO_SIDES)
+        self._insert(tokens, time, id, side, np.array([side], np.int8) if self.two_streams else NO_SIDES, record)
 
     def _side(self, stream: Any) -> int:
         if not self.two_streams:
@@ -236,6 +255,8 @@ class TopKJoin(Arrivals):
         time: str | None = "time",
         id: str | None = None,
         stream: str | None = None,
+        *,
+        keep: str | Sequence[str] = (),
     ) -> None:
         """Let many sets arrive, in the order of the rows. Much faster than one at a time.
 
@@ -248,6 +269,10 @@ class TopKJoin(Arrivals):
             The names of the columns. Tokens may also be made from columns of text, by :func:`swoop.words`,
             :func:`swoop.word_ngrams` or :func:`swoop.char_ngrams`. ``time=None`` where sets have no times (:func:`swoop.last`
             and unbounded windows). Without ``id``, sets have their arrival numbers for ids, whatever columns there are.
+        keep
+            Columns to come along, such as ``["text", "author"]``: results have them as ``newer_text``, ``older_text`` and so
+            on, and pairs in ``newer_record`` and ``older_record``. They are kept until the sets leave the window. Where copies
+            count once, they are those of the first set of a record, as its id is. Sets that arrived without have nulls.
 
         Examples
         --------
@@ -259,8 +284,18 @@ class TopKJoin(Arrivals):
         >>> join.insert_many({"text": ["Win a phone!", "win a PHONE now"]}, tokens=swoop.words("text"), time=None)
         >>> join.topk()[0].similarity
         0.75
+
+        The records come along:
+
+        >>> posts = {"text": ["Win a phone!", "win a PHONE now"], "author": ["ann", "bob"], "time": [1, 2]}
+        >>> join = swoop.TopKJoin(k=1, window=10)
+        >>> join.insert_many(posts, swoop.words("text"), keep=["author", "text"])
+        >>> join.topk()[0].newer_record
+        {'author': 'bob', 'text': 'win a PHONE now'}
+        >>> join.topk().to_arrow().column_names[-4:]
+        ['newer_author', 'newer_text', 'older_author', 'older_text']
         """
-        self._insert_many(data, tokens, time, id, lambda columns, lengths: self._read_sides(columns, stream, lengths))
+        self._insert_many(data, tokens, time, id, self._sides_reader(stream), names_to_keep(keep))
 
     def _insert_records(
         self,
@@ -269,21 +304,18 @@ class TopKJoin(Arrivals):
         stream: str | None,
         names: Names | None = None,
         id: str | None = None,
+        keep: Mapping[str, str] = NOTHING,
     ) -> np.ndarray:
         """The same where copies count once. Gives the identity of each set's record.
 
         ``names``: what records are called whose first sets have left the window before these sets arrive here.
         """
         found = np.zeros(len(data), np.int64)
-        self._insert_many(
-            data,
-            tokens,
-            "time",
-            id,
-            lambda columns, lengths: self._read_sides(columns, stream, lengths),
-            Records(names, found),
-        )
+        self._insert_many(data, tokens, "time", id, self._sides_reader(stream), keep, Records(names, found))
         return found
+
+    def _sides_reader(self, stream: str | None) -> ReadSides:
+        return lambda columns, lengths: self._read_sides(columns, stream, lengths)
 
     def _read_sides(self, columns: Any, stream: str | None, lengths: dict[str, int]) -> np.ndarray:
         from swoop.join import columns as cs
@@ -308,7 +340,8 @@ class TopKJoin(Arrivals):
         with self._lock:
             self._finish()
             rows, seen = self._engine.stock(self.k)
-            return make_topk(Rows.of(rows, seen, self._ids), self._clock, self.similarity, self.two_streams)
+            found = Rows.of(rows, seen, self._ids, None if self._kept is None else self._kept.frozen())
+            return make_topk(found, self._clock, self.similarity, self.two_streams)
 
     def changes(self) -> Changes:
         """Every change of the top-k since the last call, with its exact time; changes between arrivals included."""
@@ -316,14 +349,19 @@ class TopKJoin(Arrivals):
             raise InvalidArgument("the change feed is off; make the join with track_changes=True")
         with self._lock:
             self._finish()
-            self._feed.take(self._engine, self._ids)  # there are some if reading went on with what was interrupted
-            return make_changes(self._feed.take_waiting(), self._clock, self.similarity, self.two_streams)
+            self._take_changes()  # there are some if reading went on with what was interrupted
+            return make_changes(self._waiting_changes(), self._clock, self.similarity, self.two_streams)
 
     def _change_rows(self) -> Rows:
         """The same as rows of the engine, which also say what has brought a change about."""
         with self._lock:
             self._finish()
-            return self._feed.take_waiting()
+            return self._waiting_changes()
+
+    def _waiting_changes(self, is_taken: bool = True) -> Rows:
+        """Changes that nobody has asked for, with the columns that are kept of sets. If they are taken, they wait no more."""
+        found = self._feed.take_waiting() if is_taken else self._feed.waiting()
+        return found if self._kept is None else found.with_schema(self._kept.schema)
 
     def skyband(self) -> list[SkybandStep]:
         """How similar a new pair must be to matter, by its end time: the paper's lower bound, in steps.

@@ -21,6 +21,7 @@ from swoop.live.engines import Engines, Feed, Result, StepResult
 from swoop.live.outputs import Output, show_texts
 from swoop.live.row_order import sort_rejected, sort_rows
 from swoop.live.stream_spec import StreamSpec
+from swoop.notebook import Metrics
 from swoop.reasons import Reasons
 from swoop.spec import FamilySpec, JoinSpec
 from swoop.times import Time
@@ -31,7 +32,7 @@ LATE_ROWS = 5  # that are remembered
 
 
 @dataclass(frozen=True)
-class LiveStats:
+class LiveStats(Metrics):
     """Figures of a live stream, after its last batch.
 
     Attributes

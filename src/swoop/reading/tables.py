@@ -21,6 +21,7 @@ from swoop.reading.columns import path_of
 from swoop.reading.date_columns import read_times
 from swoop.reading.dates import TimeFormat
 from swoop.reading.files import Dialect, Files, beginning, damaged, find_dialect, open_file
+from swoop.text.readable import readable
 
 SAMPLE = 10_000  # rows from which is guessed which column is which
 ROWS = 1 << 16  # of a batch
@@ -49,19 +50,6 @@ def read_sample(files: Files) -> pa.Table:
         if found.num_rows:
             break
     return readable(found.slice(0, SAMPLE))
-
-
-def readable(table: pa.Table, errors: str = "replace") -> pa.Table:
-    """A table whose texts can be read: bytes that are not UTF-8 become a sign, or what ``errors`` says."""
-    for place, field in enumerate(table.schema):
-        if pa.types.is_string(field.type) or pa.types.is_large_string(field.type):
-            try:
-                table.column(place).validate(full=True)
-            except pa.ArrowInvalid:
-                given = table.column(place).cast(pa.large_binary()).to_pylist()
-                texts = [None if text is None else text.decode("utf-8", errors) for text in given]
-                table = table.set_column(place, field, pa.array(texts, field.type))
-    return table
 
 
 def _sample_of(path: str, files: Files) -> pa.Table:

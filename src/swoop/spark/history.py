@@ -21,8 +21,11 @@ from swoop.spark.cuts import Every
 from swoop.spark.rows import (
     Names,
     find_by,
+    find_keep,
     find_spark_window,
     from_ticks,
+    kept_columns,
+    kept_names,
     quoted,
     readable,
     row_in_json,
@@ -30,13 +33,14 @@ from swoop.spark.rows import (
     time_kind,
     why_unusable,
 )
-from swoop.spark.slices import PAIR, replay_slice
+from swoop.spark.slices import PAIR, RECORDS, replay_slice
 from swoop.spark.slicing import SliceTask, cut_sets, pair_schema
 from swoop.spec import Copies, JoinSpec
 from swoop.text.functions import TokenFunction
 from swoop.times import FIRST_DATETIME, LAST_DATETIME
 
 COLUMNS = ("newer", "older", "similarity", "overlap", "enter", "leave")
+SIDES = COLUMNS[:2]
 
 
 def topk_history(
@@ -55,6 +59,7 @@ def topk_history(
     slices: int | str | dt.timedelta | Every | None = None,
     copies: Copies = "each",
     by: str | Sequence[str] | None = None,
+    keep: str | Sequence[str] = (),
 ) -> DataFrame:
     """Every stay of a pair in the top-k of a history.
 
@@ -82,6 +87,10 @@ def topk_history(
     by
         One column or several that make a key: one independent result per key, as if the rows of no other key were there. Each
         history ends with the last row of its key. A null is a key like others, as for SQL's ``GROUP BY``.
+    keep
+        Columns to come along, such as ``["text", "author"]``: the result has them as ``newer_text``, ``older_text`` and so on,
+        behind the others. Where copies count once, they are those of the first set of a record, as its id is. Rows that have
+        time, id, tokens and stream in common stand in the order of what is kept of them.
 
     Returns
     -------
@@ -106,9 +115,12 @@ def topk_history(
         max_pairs=max_pairs,
         copies=copies,
     )
-    names = Names(id, time, tokens, stream, reason=reason, by=find_by(by, COLUMNS))
+    kept = find_keep(keep)
+    taken = [*COLUMNS, *(name.lower() for name in kept_names(kept, *SIDES))]
+    names = Names(id, time, tokens, stream, reason=reason, by=find_by(by, taken), keep=kept)
     sliced = cut_sets(sets, names, spec.window, slices, can_cut=copies == "each")
-    stays = sliced.run(_task(spec.in_ticks(), sliced.tokens, sliced.arrow_id_type), _segment_schema(sliced.id_type))
+    schema = _segment_schema(sliced.id_type, sliced.record_type)
+    stays = sliced.run(_task(spec.in_ticks(), sliced.tokens, sliced.arrow_id_type), schema)
     if not sliced.is_whole:
         stays = _join_segments(_until_the_end(stays, sliced.keys), sliced.keys)
     return stays.select(
@@ -116,6 +128,7 @@ def topk_history(
         *COLUMNS[:4],
         from_ticks(F.col("enter"), sliced.kind).alias("enter"),
         from_ticks(F.col("leave"), sliced.kind).alias("leave"),
+        *kept_columns(kept, *SIDES),
     )
 
 
@@ -196,10 +209,10 @@ def _task(spec: JoinSpec, tokens: str | TokenFunction, id_type: pa.DataType) -> 
     return task
 
 
-def _segment_schema(id_type: T.DataType) -> T.StructType:
+def _segment_schema(id_type: T.DataType, record_type: T.DataType | None) -> T.StructType:
     return T.StructType(
         [
-            *pair_schema(id_type),
+            *pair_schema(id_type, record_type),
             T.StructField("similarity", T.DoubleType()),
             T.StructField("overlap", T.LongType()),
             T.StructField("enter", T.LongType()),
@@ -238,6 +251,7 @@ def _join_segments(segments: DataFrame, keys: list[str]) -> DataFrame:
             F.first("older").alias("older"),
             F.first("similarity").alias("similarity"),
             F.first("overlap").alias("overlap"),
+            *(F.first(name).alias(name) for name in RECORDS if name in segments.columns),
             F.min("enter").alias("enter"),
             last.alias("last"),
         )

@@ -13,6 +13,7 @@ from pyspark.sql import types as T  # noqa: N812
 
 from swoop.engine.rank import MAX_SET_SIZE
 from swoop.errors import InvalidArgument, InvalidData, InvalidType
+from swoop.join.kept import check_keep
 from swoop.text.functions import TokenFunction
 from swoop.times import FIRST_DATETIME, LAST_DATETIME, LATEST, TimeKind, WindowSpec, find_window
 
@@ -28,6 +29,7 @@ class Names:
     """The names of the columns. Without ``stream``, all sets are of one stream; ``text`` is shown to people.
 
     ``reason`` says what is already known to be wrong with a row. ``by``: the columns that make the key of a row.
+    ``keep``: those that results show.
     """
 
     id: str
@@ -37,6 +39,7 @@ class Names:
     text: str | None = None
     reason: str | None = None
     by: tuple[str, ...] = ()
+    keep: tuple[str, ...] = ()
 
     def check(self, sets: DataFrame) -> None:
         """Refuse names that do not exist or are not unique, and tokens that are none."""
@@ -53,6 +56,10 @@ class Names:
             if not isinstance(sets.schema[name].dataType, _KEY_TYPES):
                 given = sets.schema[name].dataType.simpleString()
                 raise InvalidData(f"column {name!r} has type {given}; keys are strings, bytes, integers, dates or the like")
+        for name in self.keep:
+            if not _is_keepable(sets.schema[name].dataType):
+                given = sets.schema[name].dataType.simpleString()
+                raise InvalidData(f"column {name!r} has type {given}, which cannot be kept; cast it first, for example to_json")
         if isinstance(self.tokens, TokenFunction):
             for name in self.tokens.columns:
                 if not isinstance(sets.schema[name].dataType, T.StringType):
@@ -74,6 +81,7 @@ class Names:
             ("time", self.time),
             *(("tokens", name) for name in texts),
             *(("by", name) for name in self.by),
+            *(("keep", name) for name in self.keep),
         ]
         more = (("stream", self.stream), ("text", self.text), ("reason", self.reason))
         return named + [(argument, name) for argument, name in more if name is not None]
@@ -84,7 +92,8 @@ class Names:
         if isinstance(self.tokens, TokenFunction):
             columns = tuple(_plain_name(sets.columns.index(name)) for name in self.tokens.columns)
             renamed["tokens"] = replace(self.tokens, columns=columns)
-        renamed["by"] = tuple(_plain_name(sets.columns.index(name)) for name in self.by)
+        for argument, names in (("by", self.by), ("keep", self.keep)):
+            renamed[argument] = tuple(_plain_name(sets.columns.index(name)) for name in names)
         return sets.toDF(*map(_plain_name, range(len(sets.columns)))), replace(self, **renamed)
 
     @property
@@ -120,6 +129,41 @@ def find_by(by: str | Sequence[str] | None, taken: Iterable[str]) -> tuple[str, 
         if name.lower() in taken:
             raise InvalidArgument(f"by={name!r} has the name of another column of the result; rename it first")
     return names
+
+
+def find_keep(keep: str | Sequence[str]) -> tuple[str, ...]:
+    """The columns that are to be kept, no two of which mean the same to Spark."""
+    names = check_keep(keep)
+    if len({name.lower() for name in names}) < len(names):
+        raise InvalidArgument(f"keep names columns that differ in case only: {', '.join(map(repr, names))}; rename one first")
+    return names
+
+
+def kept_names(keep: Sequence[str], *sides: str) -> list[str]:
+    """What kept columns are called in results, for each of the sets that these speak of."""
+    return [f"{side}_{name}" for side in sides for name in keep]
+
+
+def _is_keepable(found: T.DataType) -> bool:
+    """Whether columns of a type can be kept: they must have an order, so that results do not depend on that of rows."""
+    if isinstance(found, T.ArrayType):
+        return _is_keepable(found.elementType)
+    if isinstance(found, T.StructType):
+        return bool(found.fields) and all(_is_keepable(field.dataType) for field in found)
+    return isinstance(found, (*_KEY_TYPES, T.FractionalType))
+
+
+def record_of(sets: DataFrame, names: Names) -> Column:
+    """All kept columns of a row as one. Texts are readable, whatever bytes there are."""
+    kept = (readable(F.col(name), sets.schema[name].dataType) for name in names.keep)
+    return F.struct(*(column.alias(_plain_name(place)) for place, column in enumerate(kept)))
+
+
+def kept_columns(keep: Sequence[str], *sides: str) -> list[Column]:
+    """The columns of records, each by its own name."""
+    places = [(side, place) for side in sides for place in range(len(keep))]
+    found = (F.col(f"{side}_record")[_plain_name(place)] for side, place in places)
+    return [column.alias(name) for column, name in zip(found, kept_names(keep, *sides), strict=True)]
 
 
 def find_spark_window(window: object) -> WindowSpec:

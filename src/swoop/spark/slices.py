@@ -24,6 +24,8 @@ from swoop.times import LATEST
 
 BATCH_ROWS = 1 << 14
 PAIR = ("newer_time", "newer_place", "older_time", "older_place")
+RECORDS = ("newer_record", "older_record")
+"""What is kept of both sets, if anything is: a struct each."""
 
 
 def replay_slice(
@@ -51,13 +53,14 @@ def replay_slice(
             yield batch.append_column("is_after", is_after).append_column("last", last)
         sets.forget(oldest)
     if not is_whole and sets.last_time >= start:
-        kinds = [*_pair_fields(id_type), ("similarity", pa.float64()), ("overlap", pa.int64()), ("enter", pa.int64())]
+        kinds = [*_pair_fields(id_type, sets), ("similarity", pa.float64()), ("overlap", pa.int64()), ("enter", pa.int64())]
         kinds += [("leave", pa.int64()), ("is_after", pa.bool_()), ("last", pa.int64())]
         yield _row(pa.schema(kinds), is_after=True, last=sets.last_time)
 
 
-def _pair_fields(id_type: pa.DataType) -> list[tuple[str, pa.DataType]]:
-    return [*((name, pa.int64()) for name in PAIR), ("newer", id_type), ("older", id_type)]
+def _pair_fields(id_type: pa.DataType, sets: _Sets) -> list[tuple[str, pa.DataType]]:
+    records = [] if sets.record_type is None else [(name, sets.record_type) for name in RECORDS]
+    return [*((name, pa.int64()) for name in PAIR), ("newer", id_type), ("older", id_type), *records]
 
 
 def _row(schema: pa.Schema, **values: Any) -> pa.RecordBatch:
@@ -97,14 +100,14 @@ def replay_links_of_slice(
         if len(newer):
             yield from pa.table(sets.pairs(newer, older, id_type)).combine_chunks().to_batches()
         sets.forget(oldest)
-    yield _row(pa.schema(_pair_fields(id_type)), newer_time=sets.last_time)
+    yield _row(pa.schema(_pair_fields(id_type, sets)), newer_time=sets.last_time)
 
 
 @dataclass(frozen=True)
 class LinkedSets:
     """All sets that have a link, in order: their times and ids, and the place of the first set of the family of each.
 
-    ``now``: the end of the history.
+    ``now``: the end of the history. ``records``: what is kept of the sets, if anything is.
     """
 
     times: np.ndarray
@@ -112,6 +115,7 @@ class LinkedSets:
     id_type: pa.DataType
     firsts: np.ndarray
     now: int
+    records: pa.Array | None = None
 
     @classmethod
     def of(cls, batches: Iterable[pa.RecordBatch]) -> LinkedSets:
@@ -128,9 +132,14 @@ class LinkedSets:
         numbers = np.empty(len(times), np.int64)
         numbers[order] = np.cumsum(is_first) - 1
         newer, older = np.split(numbers, 2)
-        ids = pa.chunked_array([*links["newer"].chunks, *links["older"].chunks], links["newer"].type)
+        ids, *records = (
+            pa.chunked_array([*links[one].chunks, *links[other].chunks], links[one].type)
+            for one, other in (("newer", "older"), RECORDS)
+            if one in links.column_names
+        )
         firsts = find_firsts(int(is_first.sum()), [Links(newer, older, 0)])
-        return cls(times[is_first], take_rows(ids, order[is_first]), ids.type, firsts, now)
+        found = [take_rows(column, order[is_first]) for column in (ids, *records)]
+        return cls(times[is_first], found[0], ids.type, firsts, now, *found[1:])
 
     def families(self, duration: int) -> Iterator[pa.RecordBatch]:
         """The families of at least two sets, as :func:`swoop.spark.families_history` gives them."""
@@ -144,6 +153,7 @@ class LinkedSets:
                 "first_seen": self.times[firsts],
                 "last_seen": self.times[newest],
                 "representative": self._ids_of(newest),
+                **({} if self.records is None else {"representative_record": self.records.take(pa.array(newest))}),
             }
             yield pa.RecordBatch.from_pydict(columns)
 
@@ -170,6 +180,7 @@ class _Sets(TablePayloads):
         super().__init__()
         self._arrived = 0
         self._time, self._place = 0, -1  # of the last set
+        self.record_type: pa.DataType | None = None  # None where there are no records
 
     def arriving(self, batches: Iterable[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
         """Note the time of sets before they arrive, their places among the sets of that time, and their ids."""
@@ -183,7 +194,9 @@ class _Sets(TablePayloads):
             if self._time == times[0]:  # the batch before ended within these
                 places[times == times[0]] += self._place + 1
             self._time, self._place = times[-1], places[-1]
-            self.add(self._arrived, pa.table({"time": times, "place": places, "id": batch.column("id")}))
+            record = {"record": batch.column("record")} if "record" in batch.schema.names else {}
+            self.record_type = record["record"].type if record else None
+            self.add(self._arrived, pa.table({"time": times, "place": places, "id": batch.column("id"), **record}))
             self._arrived += len(times)
             yield batch
 
@@ -207,6 +220,9 @@ class _Sets(TablePayloads):
     def pairs(self, newer: np.ndarray, older: np.ndarray, id_type: pa.DataType) -> dict[str, Any]:
         """Who the sets of pairs are."""
         one, other = self.take(newer), self.take(older)
+        records = (
+            {} if self.record_type is None else {name: rows["record"] for name, rows in zip(RECORDS, (one, other), strict=True)}
+        )
         return {
             "newer_time": one["time"],
             "newer_place": one["place"],
@@ -214,4 +230,5 @@ class _Sets(TablePayloads):
             "older_place": other["place"],
             "newer": one["id"].cast(id_type),
             "older": other["id"].cast(id_type),
+            **records,
         }

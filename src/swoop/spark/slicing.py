@@ -24,8 +24,20 @@ from swoop.errors import InvalidArgument, UnusableRows
 from swoop.join.slices import Extent, steps_of
 from swoop.spark.cuts import Cuts, Cutting, Every, NoCuts, find_slices
 from swoop.spark.groups import Key, for_each_group, with_key
-from swoop.spark.rows import Names, id_of, in_range, key_name, key_of, stream_of, ticks, time_kind, tokens_of, why_unusable
-from swoop.spark.slices import PAIR
+from swoop.spark.rows import (
+    Names,
+    id_of,
+    in_range,
+    key_name,
+    key_of,
+    record_of,
+    stream_of,
+    ticks,
+    time_kind,
+    tokens_of,
+    why_unusable,
+)
+from swoop.spark.slices import PAIR, RECORDS
 from swoop.spark.versions import repartition_by_id
 from swoop.text.functions import TokenFunction
 from swoop.times import TimeKind, WindowSpec
@@ -70,6 +82,11 @@ class SlicedSets:
         return self.prepared.schema["id"].dataType
 
     @property
+    def record_type(self) -> T.DataType | None:
+        """That of records, if columns are kept."""
+        return self.prepared.schema["record"].dataType if "record" in self.prepared.columns else None
+
+    @property
     def arrow_id_type(self) -> pa.DataType:
         """The type of ids where a task gives them out."""
         from pyspark.sql.pandas.types import to_arrow_schema
@@ -95,12 +112,12 @@ class SlicedSets:
         # not a filter: Spark would push it down to the texts, and make the tokens of each once more for it
         usable = F.col("reason").isNull()
         slices_of = F.when(usable, cutting.slices_of(F.col("time"), self.duration))
-        stream = ["stream"] if "stream" in self.prepared.columns else []
+        stream, record = ([name] if name in self.prepared.columns else [] for name in ("stream", "record"))
         cut = self.prepared.withColumn("slice", F.explode(slices_of.otherwise(F.array(F.lit(None).cast("long")))))
-        for name in ("tokens", *keys):
+        for name in ("tokens", *record, *keys):
             cut = cut.withColumn(name, F.when(usable, F.col(name)))
         placed = _placed(cut.drop("reason"), cutting, keys)
-        in_order = placed.sortWithinPartitions(*keys, "slice", "time", "id", "tokens", *stream)
+        in_order = placed.sortWithinPartitions(*keys, "slice", "time", "id", "tokens", *stream, *record)
         key_fields = [T.StructField(name, self.prepared.schema[name].dataType) for name in keys]
         return in_order.mapInArrow(for_each_group([*keys, "slice"], replay), T.StructType([*key_fields, *schema]))
 
@@ -133,9 +150,13 @@ def cut_sets(sets: DataFrame, names: Names, window: WindowSpec, slices: Any, *, 
     return SlicedSets(prepared, cutting, names.made, kind, window.duration, by, may_act)
 
 
-def pair_schema(id_type: T.DataType) -> T.StructType:
-    """The columns that tell of which two sets a task speaks: times and places that are alike in every slice, and ids."""
+def pair_schema(id_type: T.DataType, record_type: T.DataType | None) -> T.StructType:
+    """The columns that tell of which two sets a task speaks: times and places that are alike in every slice, ids, and records
+    if there are any.
+    """
     named = [T.StructField("newer", id_type), T.StructField("older", id_type)]
+    if record_type is not None:
+        named += [T.StructField(name, record_type) for name in RECORDS]
     return T.StructType([*(T.StructField(name, T.LongType()) for name in PAIR), *named])
 
 
@@ -147,6 +168,7 @@ def _prepared(sets: DataFrame, names: Names, kind: TimeKind) -> DataFrame:
         ticks(names.time, kind).alias("time"),
         tokens_of(sets, names).alias("tokens"),
         *([stream_of(names).alias("stream")] if names.stream else []),
+        *([record_of(sets, names).alias("record")] if names.keep else []),
         why_unusable(sets, names, kind).alias("reason"),
     )
 

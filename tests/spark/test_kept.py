@@ -1,0 +1,94 @@
+"""Kept columns on Spark: results show the records of exactly the sets that they name, also where ids repeat."""
+
+from __future__ import annotations
+
+import datetime as dt
+from dataclasses import replace
+from typing import Any
+
+import pytest
+from pyspark.sql import DataFrame, SparkSession
+from pyspark.sql import functions as F  # noqa: N812
+
+import swoop
+from swoop.errors import InvalidArgument, InvalidData
+from swoop.spark import at_least_once, families_history, topk_history
+from tests.spark.test_history import history
+from tests.spark.test_slices import stays_of
+
+NOON = dt.datetime(2024, 1, 1, 12, tzinfo=dt.UTC)
+
+
+@pytest.mark.parametrize(("slices", "copies"), [(1, "each"), (4, "each"), (4, "once")])
+def test_histories_show_the_records_of_sets_that_all_have_the_same_id(spark: SparkSession, slices: int, copies: Any) -> None:
+    records = [replace(record, time=time) for time, record in enumerate(history(80, 3))]
+    rows = [("same", time, list(record.tokens), time, f"text {time}") for time, record in enumerate(records)]
+    sets = spark.createDataFrame(rows[::-1], "id string, time long, tokens array<string>, number int, Text string")
+    options = {"k": 4, "window": 30}
+    found = topk_history(sets.repartition(3), **options, slices=slices, copies=copies, keep=["number", "Text"])
+    assert found.columns == [
+        *("newer", "older", "similarity", "overlap", "enter", "leave"),
+        *("newer_number", "newer_Text", "older_number", "older_Text"),
+    ]
+    told = found.collect()
+    for side in ("newer", "older"):
+        assert all(row[f"{side}_Text"] == f"text {row[f'{side}_number']}" for row in told)
+    named = ("newer_number", "older_number", "similarity", "overlap", "enter", "leave")
+    stays = sorted((tuple(row[name] for name in named) for row in told), key=repr)
+    assert stays == stays_of(records, **options, copies=copies)
+    assert stays
+
+
+def test_values_of_many_types(spark: SparkSession) -> None:
+    rows = [
+        (1, 1, ["a"], bytearray(b"\xff"), NOON, {"x": 1, "y": ["p", None]}, 2.5),
+        (2, 2, ["a"], None, None, None, None),
+    ]
+    inner = "struct<x: int, y: array<string>>"
+    schema = f"id int, time int, tokens array<string>, raw binary, when timestamp, inner {inner}, price double"
+    sets = spark.createDataFrame(rows, schema).withColumn("bad", F.expr("if(id = 1, cast(X'6F6B20FF' as string), null)"))
+    kept = ["raw", "when", "inner", "price", "bad", "id"]
+    (stay,) = topk_history(sets, 1, 5, slices=1, keep=kept).collect()
+    assert [stay[f"newer_{name}"] for name in kept] == [None] * 5 + [2]
+    assert stay["older_raw"] == b"\xff"
+    assert stay["older_when"].astimezone(dt.UTC) == NOON
+    assert stay["older_inner"].asDict() == {"x": 1, "y": ["p", None]}
+    assert (stay["older_price"], stay["older_bad"]) == (2.5, "ok \N{REPLACEMENT CHARACTER} (hex 6F6B20FF)")
+
+
+def some_posts(spark: SparkSession) -> DataFrame:
+    rows = [(n, n, ["a", "b"] if n % 2 else ["c"], f"text {n}", "x" if n < 6 else "y") for n in range(12)]
+    return spark.createDataFrame(rows, "id int, time int, tokens array<string>, text string, tenant string")
+
+
+def test_families_and_keys(spark: SparkSession) -> None:
+    posts = some_posts(spark)
+    found = families_history(posts, 0.5, 3, slices=3, by="tenant", keep="text").orderBy("tenant", "id").collect()
+    assert [(row["tenant"], row["id"], row["total"], row["representative_text"]) for row in found] == [
+        *(("x", 0, 3, "text 4"), ("x", 1, 3, "text 5"), ("y", 6, 3, "text 10"), ("y", 7, 3, "text 11"))
+    ]
+    stays = topk_history(posts, 1, 3, slices=2, by="tenant", keep="text")
+    assert stays.columns[0] == "tenant"
+    assert all(row["newer_text"] == f"text {row['newer']}" for row in stays.collect())
+    assert "older_text" in at_least_once(stays).columns
+
+
+def test_the_same_as_in_process(spark: SparkSession) -> None:
+    posts = some_posts(spark)
+    ours = swoop.history(posts.toArrow(), 2, 5, keep=["text", "tenant"], threads=1).to_pandas()
+    theirs = topk_history(posts, 2, 5, keep=["text", "tenant"]).toPandas()
+    order = ["enter", "newer", "older"]
+    assert ours.sort_values(order).astype(str).values.tolist() == theirs.sort_values(order).astype(str).values.tolist()
+    assert list(ours.columns) == list(theirs.columns)
+
+
+def test_what_cannot_be_kept_is_refused(spark: SparkSession) -> None:
+    posts = some_posts(spark).withColumn("newer_text", F.lit(1)).withColumn("tags", F.create_map("text", "text"))
+    for error, match, options in (
+        (InvalidData, "there is no column 'txt' for keep", {"keep": "txt"}),
+        (InvalidData, "'tags' has type map<string,string>, which cannot be kept; cast it first", {"keep": ["tags"]}),
+        (InvalidArgument, "differ in case only: 'text', 'TEXT'", {"keep": ["text", "TEXT"]}),
+        (InvalidArgument, "by='newer_text' has the name of another column of the result", {"keep": "text", "by": "newer_text"}),
+    ):
+        with pytest.raises(error, match=match):
+            topk_history(posts, 1, 5, **options)  # type: ignore[arg-type]
