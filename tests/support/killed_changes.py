@@ -43,9 +43,9 @@ if __name__ == "__main__":
     folder, seed = Path(sys.argv[1]), int(sys.argv[2])
     spark = session("local[2]", spark_sql_shuffle_partitions=2)
     queries = [start(spark, folder, way) for way in WAYS]
-    begun = [folder / f"{way}-state" / "offsets" / "2" for way in WAYS]
+    begun = [folder / f"{way}-state" / "offsets" / "1" for way in WAYS]
     while not all(file.exists() for file in begun) and all(query.isActive for query in queries):
-        time.sleep(0.002)
+        time.sleep(0.02)
     time.sleep(random.Random(seed).random() / 2)
     if any(query.isActive for query in queries):
         os.kill(os.getpid(), signal.SIGKILL)

@@ -1,7 +1,7 @@
-"""Live joins in a process that kills itself: python -m tests.support.killed_driver FOLDER[=MOMENT=BATCH] ...
+"""Live joins in a process that kills itself: python -m tests.support.killed_driver FOLDER=MOMENT=BATCH ...
 
-Each folder has a join of its own, which stops where its batch comes to its moment. When all that have a moment are there, the
-process dies. So one process serves for many moments.
+Each folder has a join of its own, which stops where its batch comes to its moment. When all are there, the process dies. So one
+process serves for many moments.
 """
 
 from __future__ import annotations
@@ -86,10 +86,7 @@ def die(moments: Mapping[str, tuple[str, int]]) -> None:
 
 if __name__ == "__main__":
     runs = [run.split("=") for run in sys.argv[1:]]
-    if moments := {f"{folder}/checkpoint": (moment[0], int(moment[1])) for folder, *moment in runs if moment}:
-        die(moments)
+    die({f"{folder}/checkpoint": (moment, int(batch)) for folder, moment, batch in runs})
     spark = session("local[2]", spark_sql_shuffle_partitions=2)
-    handles = [start(spark, Path(folder)) for folder, *_ in runs]
-    for handle in handles:
-        assert handle.await_termination(120)
-        print(repr(list(handle.topk())))
+    for handle in [start(spark, Path(folder)) for folder, *_ in runs]:
+        assert handle.await_termination(240)

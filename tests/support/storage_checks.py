@@ -1,20 +1,19 @@
-"""What stores must do, in a process whose Spark knows them: python -m tests.support.storage_checks SETTINGS FOLDER ..."""
+"""What stores must do, in a process whose Spark knows them."""
 
 from __future__ import annotations
 
-import json
 import os
-import sys
 import threading
 import time
 from contextlib import suppress
+
+from pyspark.sql import SparkSession
 
 from swoop.errors import InvalidArgument
 from swoop.live import lease as leases
 from swoop.live.files import Folder
 from swoop.live.lease import Lease
 from swoop.spark import hadoop
-from tests.support.storage_driver import connect
 
 
 def check_files(folder: Folder) -> int:
@@ -72,10 +71,9 @@ def check_drivers(folder: Folder) -> None:
     Lease(folder).release()
 
 
-if __name__ == "__main__":
-    settings, *roots = sys.argv[1:]
+def check_stores(spark: SparkSession, *roots: str) -> None:
+    """Check folders, and print how many leases and files each had. Leases beat quickly from here on."""
     leases.BEAT = 0.3
-    spark = connect(json.loads(settings))
     for root in roots:
         folder = hadoop.open_folder(spark, root)
         scheme, _, _ = folder.path.partition(":")

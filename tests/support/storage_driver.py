@@ -1,6 +1,7 @@
 """Live streams on stores, in a process of its own: python -m tests.support.storage_driver STORES IN FOLDER[=MOMENT=BATCH] ...
 
-With moments it kills itself when all streams have come to theirs (see ``killed_driver``), else it prints what each has found.
+With moments it kills itself when all streams have come to theirs (see ``killed_driver``), else it prints what each has found,
+and checks what the stores must do (see ``storage_checks``).
 """
 
 from __future__ import annotations
@@ -14,6 +15,7 @@ from pyspark.sql import SparkSession
 from swoop.spark import result_files, session, timestamps, topk_stream, words
 from swoop.spark.hadoop import open_folder
 from tests.support import killed_driver, storage
+from tests.support.storage_checks import check_stores
 
 
 def connect(settings: dict[str, str]) -> SparkSession:
@@ -51,3 +53,4 @@ if __name__ == "__main__":
     for handle, (folder, *_) in zip(handles, runs, strict=True):
         assert handle.await_termination(200)
         print(json.dumps([list(map(repr, handle.topk())), *found(spark, folder)]))
+    check_stores(spark, "/checks", f"s3a://{storage.BUCKET}/checks")
