@@ -41,7 +41,7 @@ def test_marks_without_colour() -> None:
     assert "Win a free [phone]" in text
     assert "win a free [big car]" in text
     assert "jaccard 0.600" in text
-    assert "3 shared, in the top 10 from 2024-05-01 09:30:00 to the end" in text
+    assert "3 shared, in the top 10 from 1 May 2024 09:30:00 to the end" in text
     assert "\x1b" not in text
 
 
@@ -112,14 +112,14 @@ def test_a_line_shows_where_texts_differ(text: str, other: str, expected: str) -
 
 
 def test_figures() -> None:
-    assert shown_time(dt.datetime(2024, 5, 1)) == "2024-05-01"
-    assert shown_time(dt.datetime(2024, 5, 1, 1, 2, 3, 250_000, dt.UTC)) == "2024-05-01 01:02:03.250"
+    assert shown_time(dt.datetime(2024, 5, 1)) == "1 May 2024"
+    assert shown_time(dt.datetime(2024, 5, 1, 1, 2, 3, 250_000, dt.UTC)) == "1 May 2024 01:02:03.250 UTC"
     assert shown_time(17) == "17"
-    assert shown_span(MORNING, MORNING + dt.timedelta(milliseconds=7)) == "2024-05-01 09:30:00 to 09:30:00.007"
+    assert shown_span(MORNING, MORNING + dt.timedelta(milliseconds=7)) == "1 May 2024 09:30:00 to 09:30:00.007"
     waits = [dt.timedelta(**{unit: size}) for unit, size in (("seconds", 75), ("minutes", 75), ("hours", 30), ("days", 3))]
     assert [shown_wait(MORNING, MORNING + wait) for wait in waits] == ["75 s", "75 min", "30 h", "3 days"]
-    assert shown_span(MORNING, MORNING + dt.timedelta(hours=1)) == "2024-05-01 09:30:00 to 10:30:00"
-    assert shown_span(MORNING, MORNING + dt.timedelta(days=1)) == "2024-05-01 09:30:00 to 2024-05-02 09:30:00"
+    assert shown_span(MORNING, MORNING + dt.timedelta(hours=1)) == "1 May 2024 09:30:00 to 10:30:00"
+    assert shown_span(MORNING, MORNING + dt.timedelta(days=1)) == "1 May 2024 09:30:00 to 2 May 2024 09:30:00"
     assert [shown_similarity(x, name) for x, name in ((2 / 3, "dice"), (7.0, "overlap"), (-2.0, "hamming"))] == [
         "0.667",
         "7",

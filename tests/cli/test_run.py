@@ -395,7 +395,7 @@ def test_families(tmp_path: Path, swoop: Swoop) -> None:
     path, out = write_lines(tmp_path / "posts.jsonl", rows), tmp_path / "families.csv"
     done = swoop("run", path, "--families", 0.6, "-w", "20s", "--out", out)
     assert done.exit_code == 0, done.output
-    assert "30 records, 3 different texts, from 2024-05-01 12:00:00 to 12:00:29, first p0" in " ".join(done.stdout.split())
+    assert "30 records, 3 different texts, from 1 May 2024 12:00:00 to 12:00:29 UTC, first p0" in " ".join(done.stdout.split())
     assert "10 × Win a phone now !!" in " ".join(done.stdout.split())
     assert "33 rows, 2 families from jaccard 0.6 on of a window of 20s" in done.stderr
     assert out.read_text().splitlines()[0] == '"id","total","first_seen","last_seen","representative"'

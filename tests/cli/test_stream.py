@@ -110,7 +110,7 @@ def test_families(tmp_path: Path, folder: Path) -> None:
     assert done.exit_code == 0, done.output
     assert f"{there[0].size} records, " in done.stdout
     lines = done.stdout.splitlines()
-    assert {line.split()[2] for line in lines[: lines.index("")]} <= {"born", "grew", "merged", "ended"}
+    assert {line.split()[5] for line in lines[: lines.index("")]} <= {"born", "grew", "merged", "ended"}
 
 
 def test_stopped(tmp_path: Path, folder: Path) -> None:
@@ -280,6 +280,22 @@ def test_a_stream_needs_ids(tmp_path: Path) -> None:
     done = swoop("stream", tmp_path, "--once")
     assert done.exit_code == 2
     assert "need ids" in done.stderr
+
+
+def test_the_title_of_the_page_and_where_the_stream_comes_from(monkeypatch: pytest.MonkeyPatch, folder: Path) -> None:
+    given: list[Any] = []
+
+    def served(*arguments: Any) -> Any:
+        given.append(arguments)
+        raise WrongUsage("that is all")
+
+    monkeypatch.setattr("swoop.cli.stream.served", served)
+    monkeypatch.setattr("swoop.cli.demo._demo", lambda seconds, port, report, title, *rest: given.append(title) or 0)
+    assert swoop("stream", folder, "--serve", 0, "--title", "Posts <b>").exit_code == 2
+    assert swoop("stream", folder, "--serve", 0).exit_code == 2
+    assert swoop("demo", "--title", "Ours").exit_code == 0
+    pages = [(0, title, "127.0.0.1", None, str(folder)) for title in ("Posts <b>", "swoop stream")]
+    assert given == [*pages, "Ours"]
 
 
 def test_a_page_beyond_this_machine_is_warned_of(monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]) -> None:

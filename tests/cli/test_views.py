@@ -77,7 +77,7 @@ def test_a_terminal(width: int) -> None:
     assert len(lines) <= 24
     assert max(map(len, lines)) <= width
     assert lines[0].startswith("jaccard")
-    assert "most similar at 2024-05-01 12:00:00  " in lines[0] or width < 80
+    assert "most similar at 1 May 2024 12:00:00" in lines[0] or width < 80
     assert "0.900     100  " in lines[1]
     assert "[today]" in lines[1]
     assert lines[1].endswith("12 s")
@@ -124,8 +124,8 @@ def test_families_on_a_terminal_and_on_paper() -> None:
     lines = printed(to, family_picture(waves, to, 20.0))
     assert len(lines) <= 24
     assert max(map(len, lines)) <= 90
-    assert "2 families at 2024-05-01 12:00:59, the largest first" in lines[0]
-    assert "20 records, same text, since 12:00:00, last 12:00:57, first 0" in lines[1]
+    assert "2 families at 1 May 2024 12:00:59 UTC, the largest first" in lines[0]
+    assert "20 records, same text, since 12:00:00 UTC, last 12:00:57 UTC, first 0" in lines[1]
     assert lines[2].split()[:2] == ["20", "×"]
     assert "20 records, 2 different texts" in lines[3]
     assert any("[today]" in line or "[tonight]" in line for line in lines)
@@ -142,7 +142,7 @@ def test_families_as_lines_and_json(capsys: pytest.CaptureFixture[str]) -> None:
     changes = waves.changes()
     find_family_view(False).changed(changes, waves)
     lines = capsys.readouterr().out.splitlines()
-    assert [line.split()[2] for line in lines] == ["born", "born", "grew", "grew"]
+    assert [line.split()[5] for line in lines] == ["born", "born", "grew", "grew"]
     assert "0, 10 records: Win a phone" in lines[-2]
     find_family_view(True).changed(changes, waves)
     told = [json.loads(line) for line in capsys.readouterr().out.splitlines()]
@@ -153,5 +153,5 @@ def test_families_as_lines_and_json(capsys: pytest.CaptureFixture[str]) -> None:
     waves.families_of.advance(waves.time + dt.timedelta(days=1))
     find_family_view(False).changed(waves.changes(), waves)
     lines = capsys.readouterr().out.splitlines()
-    assert [line.split()[2] for line in lines] == ["ended", "ended"]
+    assert [line.split()[5] for line in lines] == ["ended", "ended"]
     assert lines[0].endswith(f"ended      0, 10 records in all: {SAME}")

@@ -234,6 +234,8 @@ def test_late_and_rejected_rows(spark: SparkSession, tmp_path: Path) -> None:
     assert (stats.rows, stats.late, stats.rejected, stats.sets) == (8, 1, 4, 3)
     at = dt.datetime(2024, 1, 1, 12, 0, 49, 999_000, dt.UTC)
     assert seen == [(1, [{"id": 7, "time": at, "tokens": ["a", "b"]}])]
+    assert handle.late_rows == [(7, at, dt.datetime(2024, 1, 1, 12, 0, 50, tzinfo=dt.UTC))]
+    assert (handle.spec.k, handle.spec.window.duration, handle.spec.similarity.name) == (3, 3_600_000_000, "jaccard")
     rejected = {row.row: row.reason for row in spark.read.parquet(str(tmp_path / "checkpoint/swoop/rejected")).collect()}
     assert {json.loads(row)["id"]: reason for row, reason in rejected.items()} == {
         None: "the id is null",

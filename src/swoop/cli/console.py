@@ -25,6 +25,7 @@ PROGRESS = Theme(
         **dict.fromkeys(("progress.spinner", "bar.complete", "bar.finished", "bar.pulse"), TEAL),
     }
 )
+MONTHS = ("Jan", "Feb", "Mar", "Apr", "May", "Jun", "Jul", "Aug", "Sep", "Oct", "Nov", "Dec")
 SPACE = re.compile(r"[\t\n\v\f\r\x85\u2028\u2029]")
 HIDDEN = re.compile(
     r"[\x00-\x1f\x7f-\x9f\u061c\u200e\u200f\u202a-\u202e\u2066-\u2069"  # move the cursor, or turn the direction of writing
@@ -126,14 +127,29 @@ def print_json(value: Any, indent: int | None = None) -> None:
     sys.stdout.flush()
 
 
+def _day(time: dt.datetime) -> str:
+    """The day, in the words of no language but English: those of the machine may be others."""
+    return f"{time.day} {MONTHS[time.month - 1]} {time.year}"
+
+
+def _zoned(text: str, time: dt.datetime) -> str:
+    return text if time.tzinfo is None else f"{text} {time:%Z}"
+
+
+def _clock(time: dt.datetime) -> str:
+    """Without zero fractions of a second."""
+    return time.strftime("%H:%M:%S") + (f".{time.microsecond // 1000:03}" if time.microsecond >= 1000 else "")
+
+
 def shown_time(time: Any) -> str:
-    """A time for people: midnight as a date, and no zero fractions of a second."""
+    """A time for people, as on the live page: by the 24-hour clock, with its zone. Midnight is a date.
+
+    >>> shown_time(dt.datetime(2024, 5, 1, 14, 2, 3, tzinfo=dt.UTC)), shown_time(dt.datetime(2024, 5, 1)), shown_time(7)
+    ('1 May 2024 14:02:03 UTC', '1 May 2024', '7')
+    """
     if not isinstance(time, dt.datetime):
         return str(time)
-    naive: dt.datetime = time.replace(tzinfo=None)
-    if naive.time() == dt.time():
-        return naive.date().isoformat()
-    return naive.isoformat(" ", "seconds" if naive.microsecond < 1000 else "milliseconds")
+    return _day(time) if time.time() == dt.time() else _zoned(f"{_day(time)} {_clock(time)}", time)
 
 
 def shown_second(time: Any) -> str:
@@ -144,17 +160,17 @@ def shown_second(time: Any) -> str:
 def shown_since(time: Any, now: Any) -> str:
     """A time that is not long ago: of the same day without the day, and with seconds if they matter.
 
-    >>> now = dt.datetime(2024, 5, 1, 14, 31)
-    >>> shown_since(dt.datetime(2024, 5, 1, 14, 2), now), shown_since(dt.datetime(2024, 5, 1, 14, 30, 5), now)
-    ('14:02', '14:30:05')
-    >>> shown_since(dt.datetime(2024, 4, 30, 14, 2), now), shown_since(7, 9)
-    ('2024-04-30 14:02', '7')
+    >>> now = dt.datetime(2024, 5, 1, 14, 31, tzinfo=dt.UTC)
+    >>> shown_since(now.replace(minute=2), now), shown_since(now.replace(minute=30, second=5), now)
+    ('14:02 UTC', '14:30:05 UTC')
+    >>> shown_since(dt.datetime(2024, 4, 30, 14, 2, tzinfo=dt.UTC), now), shown_since(7, 9)
+    ('30 Apr 2024 14:02 UTC', '7')
     """
     if not isinstance(time, dt.datetime):
         return str(time)
-    day = "" if isinstance(now, dt.datetime) and time.date() == now.date() else f"{time:%Y-%m-%d} "
+    day = "" if isinstance(now, dt.datetime) and time.date() == now.date() else f"{_day(time)} "
     recent = isinstance(now, dt.datetime) and abs(now - time) < dt.timedelta(minutes=10)
-    return f"{day}{time:%H:%M:%S}" if recent else f"{day}{time:%H:%M}"
+    return _zoned(day + time.strftime("%H:%M:%S" if recent else "%H:%M"), time)
 
 
 def shown_wait(begin: Any, end: Any) -> str:
@@ -173,15 +189,19 @@ def shown_wait(begin: Any, end: Any) -> str:
 
 
 def shown_span(begin: Any, end: Any) -> str:
-    """From one time to another, or to the end of the history. A day is named once, fractions of a second if they matter."""
+    """From one time to another, or to the end of the history. A day is named once, fractions of a second if they matter.
+
+    >>> begin = dt.datetime(2024, 5, 1, 14, 2, tzinfo=dt.UTC)
+    >>> shown_span(begin, begin.replace(minute=5)), shown_span(begin, None), shown_span(3, 5)
+    ('1 May 2024 14:02:00 to 14:05:00 UTC', '1 May 2024 14:02:00 UTC to the end', '3 to 5')
+    """
     if end is None:
         return f"{shown_second(begin)} to the end"
-    first, last = shown_second(begin), shown_second(end)
-    if first == last:
-        first, last = shown_time(begin), shown_time(end)
-    if " " in first and first.split()[0] == last.split()[0]:
-        last = last.partition(" ")[2] or last
-    return f"{first} to {last}"
+    if shown_second(begin) != shown_second(end) and isinstance(end, dt.datetime):
+        begin, end = begin.replace(microsecond=0), end.replace(microsecond=0)
+    if not isinstance(end, dt.datetime) or begin.date() != end.date():
+        return f"{shown_time(begin)} to {shown_time(end)}"
+    return _zoned(f"{_day(begin)} {_clock(begin)} to {_clock(end)}", end)
 
 
 def shown_similarity(similarity: float, measure: str) -> str:

@@ -1,7 +1,8 @@
 """The live page: the top-k and the families of a running stream in a browser. Needs the extra ``dashboard``.
 
-What is here: a :class:`Board` holds the state of the page and needs only the standard library; :func:`serve` serves it on a
-port (``app``, ``server``, ``guard``); ``static`` is the page itself.
+What is here: a :class:`Board` holds the state of the page and needs only the standard library, but for what people take away
+(``change_log``, ``downloads``, ``kept``); :func:`serve` serves it on a port (``app``, ``server``, ``guard``); ``static`` is the
+page itself.
 
 What you may touch: how the page looks and what it shows. Two things must stay: text from data never becomes markup, and the
 page is served on loopback unless the caller asks for more.

@@ -146,10 +146,12 @@ def make_app(board: Board, closing: asyncio.Event, *, names: frozenset[str] | No
         if format not in FORMATS:
             raise HTTPException(404)
         try:
-            file = written(board.download(what), format)
+            found = board.download(what)
         except NotInWindow as error:
             raise HTTPException(404, str(error)) from error
-        return StreamingResponse(pieces(file), headers=_attached(f"swoop-{what}.{format}"), media_type=FORMATS[format])
+        name = what if getattr(found, "complete", True) else f"last-{what}"  # the oldest changes may be missing
+        file = written(found, format)
+        return StreamingResponse(pieces(file), headers=_attached(f"swoop-{name}.{format}"), media_type=FORMATS[format])
 
     return Guard(app, names=names, token=token, cookie=cookie)
 
