@@ -4,17 +4,29 @@ from __future__ import annotations
 
 import datetime as dt
 from dataclasses import replace
+from pathlib import Path
 from typing import Any
 
+import pyarrow.parquet as pq
 import pytest
 from pyspark.sql import DataFrame, SparkSession
 from pyspark.sql import functions as F  # noqa: N812
 
 import swoop
 from swoop.errors import InvalidArgument, InvalidData
-from swoop.spark import at_least_once, families_history, topk_history
+from swoop.spark import (
+    at_least_once,
+    families_history,
+    families_stream,
+    result_files,
+    topk_changes,
+    topk_history,
+    topk_stream,
+    words,
+)
 from tests.spark.test_history import history
 from tests.spark.test_slices import stays_of
+from tests.spark.test_stream import posts, write_files
 
 NOON = dt.datetime(2024, 1, 1, 12, tzinfo=dt.UTC)
 
@@ -92,3 +104,69 @@ def test_what_cannot_be_kept_is_refused(spark: SparkSession) -> None:
     ):
         with pytest.raises(error, match=match):
             topk_history(posts, 1, 5, **options)  # type: ignore[arg-type]
+
+
+KEEP = ["text", "when", "Side"]
+
+
+def rows_to_stream(folder: Path) -> dict[int, tuple[Any, ...]]:
+    """Files of a stream, and by id what is to be kept of its rows."""
+    rows = [{**row, "when": row["time"], "Side": {"x": row["id"]}} for row in posts(60)]
+    write_files(folder, rows, 4)
+    return {row["id"]: (row["text"], dt.datetime.fromisoformat(row["when"]), {"x": row["id"]}) for row in rows}
+
+
+def stream_of(spark: SparkSession, folder: Path) -> DataFrame:
+    schema = "id long, time timestamp, text string, when timestamp, Side struct<x: int>"
+    return spark.readStream.schema(schema).option("maxFilesPerTrigger", 1).json(str(folder))
+
+
+@pytest.mark.parametrize("copies", ["each", "once"])
+def test_live_streams_show_their_records(spark: SparkSession, tmp_path: Path, copies: Any) -> None:
+    """In two runs; results, the feed, and files."""
+    told = rows_to_stream(tmp_path / "in")
+    found: list[Any] = []
+    for flush in (False, True):
+        stream = topk_stream(
+            stream_of(spark, tmp_path / "in"), 3, "20 s", tokens=words("text"), copies=copies, lateness="3 s", keep=KEEP
+        )
+        handle = stream.start(tmp_path / "state", changes=["memory", tmp_path / "out"], available_now=True, flush=flush)
+        assert handle.await_termination(300)
+        found += handle.changes()
+    assert len(found) > 20
+    for pair in [*handle.topk(), *(change.pair for change in found)]:
+        assert tuple(pair.newer_record.values()) == told[pair.newer]
+        assert tuple(pair.older_record.values()) == told[pair.older]
+    written = [row for file in result_files(tmp_path / "out") for row in pq.read_table(file).to_pylist()]
+    assert len(written) == len(found)
+    for row in (*written, *handle.topk().to_arrow().to_pylist()):
+        for side in ("newer", "older"):
+            assert tuple(row[f"{side}_{name}"] for name in KEEP) == told[row[side]]
+
+
+def test_changes_as_a_data_frame_show_their_records(spark: SparkSession, tmp_path: Path) -> None:
+    told = rows_to_stream(tmp_path / "in")
+    sets = stream_of(spark, tmp_path / "in")
+    found = topk_changes(sets, 3, "20 s", tokens=words("text"), lateness="3 s", keep=KEEP)
+    assert found.columns[-8:] == [*(f"{side}_{name}" for side in ("newer", "older") for name in KEEP), "reason", "row"]
+    query = found.writeStream.format("parquet").option("checkpointLocation", str(tmp_path / "state"))
+    query = query.trigger(availableNow=True).start(str(tmp_path / "out"))
+    assert query.awaitTermination(300)
+    rows = spark.read.parquet(str(tmp_path / "out")).where("reason is null").toArrow().to_pylist()
+    assert len(rows) > 20
+    for row in rows:
+        for side in ("newer", "older"):
+            assert tuple(row[f"{side}_{name}"] for name in KEEP) == told[row[side]]
+
+
+def test_live_families_show_the_records_of_representatives(spark: SparkSession, tmp_path: Path) -> None:
+    told = rows_to_stream(tmp_path / "in")
+    stream = families_stream(stream_of(spark, tmp_path / "in"), 0.6, "20 s", tokens=words("text"), keep=["text", "Side"])
+    handle = stream.start(changes="memory", available_now=True)
+    assert handle.await_termination(300)
+    found = [*handle.changes(), *handle.families()]
+    assert found
+    for one in found:
+        assert one.record == {"text": told[one.representative][0], "Side": told[one.representative][2]}
+    with pytest.raises(InvalidArgument, match=r"keep=\['text'\] needs cells=1: with 3 cells, no columns are kept"):
+        topk_stream(stream_of(spark, tmp_path / "in"), 3, "20 s", tokens=words("text"), cells=3, keep="text")

@@ -75,7 +75,15 @@ class Row:
 def table(rows: list[Row], spec: StreamSpec | None = None) -> pa.Table:
     schema = TEXTS if spec is not None and isinstance(spec.tokens, TokenFunction) else SCHEMA
     found = [(r.id, r.time, r.tokens, r.stream, r.reason, "{}") for r in rows]
-    return pa.Table.from_pylist([dict(zip(schema.names, row, strict=True)) for row in found], schema)
+    made = pa.Table.from_pylist([dict(zip(schema.names, row, strict=True)) for row in found], schema)
+    if spec is None or not spec.keep:
+        return made
+    records = [None if r.reason else {"name": f"set {r.id}", "at": r.time} for r in rows]
+    return made.append_column("record", pa.array(records, pa.struct(spec.keep)))
+
+
+KEEP = (("name", pa.string()), ("at", pa.int64()))
+"""What is kept of rows, where something is: their ids and times, so that results tell whether it is that of the right ones."""
 
 
 SPEC = StreamSpec(JoinSpec(3, 12), lateness=4, time_kind="integer")

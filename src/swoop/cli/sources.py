@@ -140,12 +140,13 @@ class TopicSource:
 def _empty(schema: str) -> pa.Table:
     """No rows with the columns of a schema of Spark."""
     from pyspark.errors import ParseException
-    from pyspark.sql.pandas.types import to_arrow_schema
     from pyspark.sql.types import StructType
+
+    from swoop.spark.versions import arrow_schema
 
     try:
         found = StructType.fromDDL(schema)
         assert isinstance(found, StructType)
-        return to_arrow_schema(found).empty_table()
+        return arrow_schema(found).empty_table()
     except ParseException as error:
         raise WrongUsage(f"--schema {schema!r} is not a list of columns such as 'id long, time string, text string'") from error

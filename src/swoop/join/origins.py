@@ -56,7 +56,11 @@ class RecordOrigins:
         self._told = arrivals
         at = old[places][is_new]
         origins = origins[is_new]
-        return origins_table(engine.times()[at], arrivals[is_new], origins, names.first_seen[at], ids.get_all(origins.tolist()))
+        found = origins_table(
+            engine.times()[at], arrivals[is_new], origins, names.first_seen[at], ids.get_all(origins.tolist())
+        )
+        kept = self._join._kept
+        return found if kept is None else found.append_column("record", kept.take(origins).to_struct_array())
 
     @contextmanager
     def replay(self, window: Window, origins: pa.Table) -> Iterator[None]:
@@ -72,6 +76,8 @@ class RecordOrigins:
         names.identities[arrivals - first] = begun
         names.first_seen[arrivals - first] = first_seen
         join._ids.keep(begun.tolist(), origins["id"].to_pylist())
+        if join._kept is not None and len(begun):
+            join._kept.name(np.sort(begun), _records(origins.take(np.argsort(begun)), join._kept.schema))
 
         def insert(times: np.ndarray, offsets: np.ndarray, tokens: Tokens, sides: np.ndarray) -> None:
             rows = slice(engine.arrivals - first, engine.arrivals - first + len(times))
@@ -86,6 +92,15 @@ class RecordOrigins:
         if len(begun):
             demand(bool(np.isin(begun, engine.identities()).all()), "records are not called as they should be")
             self._told = arrivals
+
+
+def _records(origins: pa.Table, schema: pa.Schema) -> pa.Table:
+    """What is kept of the sets that records began with."""
+    try:
+        records = origins["record"].cast(pa.struct(list(schema))).combine_chunks()
+    except (KeyError, pa.ArrowException) as error:
+        raise ValueError(f"the records of origins are not as they should be: {error}") from error
+    return pa.table(records.flatten(), schema)
 
 
 def _check_origins(window: Window, times: np.ndarray, arrivals: np.ndarray, begun: np.ndarray, first_seen: np.ndarray) -> None:

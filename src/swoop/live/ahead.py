@@ -99,4 +99,6 @@ def rejected_rows(rows: pa.Table, reason: str = REASON) -> pa.Table:
 
 
 def _in_json(value: Any) -> str:
-    return value.isoformat() if isinstance(value, dt.datetime) else base64.b64encode(value).decode()
+    if isinstance(value, bytes):
+        return base64.b64encode(value).decode()
+    return value.isoformat() if isinstance(value, dt.datetime | dt.date) else str(value)

@@ -35,7 +35,7 @@ _STATE = re.compile(r"(\d{12})(?:-idle-(\d{6}))?(-end)?(?:~(\d{12}))?\.json")
 
 _MARK = re.compile(r"~(\d{12})-")  # of a chunk
 
-BEFORE = {"cells": 1, "two_streams": False, "copies": "each", "finds": "pairs"}
+BEFORE = {"cells": 1, "two_streams": False, "copies": "each", "finds": "pairs", "keep": {}}
 """Parameters that earlier releases did not write, and what they were."""
 
 Key: TypeAlias = "tuple[int, int, bool]"

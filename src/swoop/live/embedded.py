@@ -170,22 +170,29 @@ def results(spec: StreamSpec, counted: Counters, result: StepResult) -> pa.Table
         tables.append(_numbered(_told(LATE, rejected_rows(late, LATE_REASON), late["time"]), counted.late))
     if rejected is not None:
         tables.append(_numbered(_told(REJECTED, rejected), counted.rejected))
-    names = result_columns(spec.join)
+    keep = [name for name, _ in spec.keep]
+    names, kept = result_columns(spec.join, keep), kept_columns(spec.join, keep)
     if not tables:
         return pa.table({name: pa.nulls(0) for name in names})
-    found = pa.concat_tables([table.cast(_in_ticks(table.schema)) for table in tables], promote_options="permissive")
+    found = pa.concat_tables([table.cast(_in_ticks(table.schema, kept)) for table in tables], promote_options="permissive")
     missing = {name: pa.nulls(found.num_rows) for name in names if name not in found.column_names}
     return pa.table({name: missing[name] if name in missing else found[name] for name in names})
 
 
-def result_columns(join: JoinSpec | FamilySpec) -> list[str]:
+def kept_columns(join: JoinSpec | FamilySpec, keep: Sequence[str]) -> list[str]:
+    """What results call kept columns."""
+    sides = ("newer", "older") if isinstance(join, JoinSpec) else ("representative",)
+    return [f"{side}_{name}" for side in sides for name in keep]
+
+
+def result_columns(join: JoinSpec | FamilySpec, keep: Sequence[str] = ()) -> list[str]:
     """The names of the columns of results, in order."""
     if isinstance(join, JoinSpec):
         found = ["rank", "similarity", "newer", "older", "overlap", "start", "end"]
         found += (SEEN.names or ()) if join.copies == "once" else ()
     else:
         found = ["family", "into", "size", "total", "first_seen", "representative"]
-    return ["sequence", "time", "kind", *found, "reason", "row"]
+    return ["sequence", "time", "kind", *found, *kept_columns(join, keep), "reason", "row"]
 
 
 def _told(kind: str, rows: pa.Table, times: Any = None) -> pa.Table:
@@ -199,5 +206,6 @@ def _numbered(rows: pa.Table, first: int) -> pa.Table:
     return rows.append_column("sequence", pa.array(np.arange(first, first + rows.num_rows)))
 
 
-def _in_ticks(schema: pa.Schema) -> pa.Schema:
-    return pa.schema([field.with_type(pa.int64()) if pa.types.is_timestamp(field.type) else field for field in schema])
+def _in_ticks(schema: pa.Schema, kept: Sequence[str]) -> pa.Schema:
+    is_time = [pa.types.is_timestamp(field.type) and field.name not in kept for field in schema]
+    return pa.schema([field.with_type(pa.int64()) if time else field for field, time in zip(schema, is_time, strict=True)])

@@ -31,7 +31,9 @@ class OneEngine(SingleEngine[TopKJoin]):
         return _outranked(before.topk(), k, self._clock.time(state.watermark - 1))
 
     def _insert(self, join: TopKJoin, sets: pa.Table) -> None:
-        join.insert_many(sets, self._spec.tokens, id="id", stream="stream" if self._spec.two_streams else None)
+        sets, keep = self._spec.with_kept(sets)
+        sides = join._sides_reader("stream" if self._spec.two_streams else None)
+        join._insert_many(sets, self._spec.tokens, "time", "id", sides, keep)
 
     def snapshot(self, state: State) -> Snapshot[TopK]:
         """The top-k and the sizes of the join."""

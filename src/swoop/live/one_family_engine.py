@@ -6,6 +6,7 @@ from dataclasses import replace
 
 import pyarrow as pa
 
+from swoop.join.arrivals import NO_SIDES
 from swoop.join.families import Families
 from swoop.join.family_origins import NO_FAMILY_ORIGINS, FamilyOrigins
 from swoop.join.family_snapshot import FamilySnapshot
@@ -25,7 +26,8 @@ class OneFamilyEngine(SingleEngine[Families]):
         self._begin(families, FamilyOrigins(families), state)
 
     def _insert(self, join: Families, sets: pa.Table) -> None:
-        join.insert_many(sets, self._spec.tokens, id="id")
+        sets, keep = self._spec.with_kept(sets)
+        join._insert_many(sets, self._spec.tokens, "time", "id", lambda columns, lengths: NO_SIDES, keep)
 
     def text_of(self, arrival: int) -> str | None:
         """The text of a set that a change of the last step tells of."""

@@ -34,8 +34,9 @@ class RankedEngine(OneEngine):
         if self._ranks is None or join.copies == "each":
             super()._insert(join, sets)
             return
-        first = join.stats.sets
-        found = join._insert_records(sets, self._spec.tokens, "stream" if self._spec.two_streams else None, id="id")
+        first, stream = join.stats.sets, "stream" if self._spec.two_streams else None
+        kept, keep = self._spec.with_kept(sets)
+        found = join._insert_records(kept, self._spec.tokens, stream, id="id", keep=keep)
         arrivals = np.arange(first, first + len(found))
         times = sets["time"].cast(pa.int64()).to_numpy()
         self._renewals.append(np.column_stack((arrivals, times, found))[found != arrivals])

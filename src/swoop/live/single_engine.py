@@ -29,7 +29,7 @@ from swoop.live.row_order import sort_rows
 from swoop.live.stream_spec import StreamSpec
 from swoop.live.watermark import advance_watermark, expired_until, split_all_at_watermark, split_at_watermark
 
-COLUMNS = ("id", "time", "tokens", "stream", "reason", "row")  # and "text", if there are texts to show
+COLUMNS = ("id", "time", "tokens", "stream", "reason", "row")  # and "text" and "record", if there is something to show
 
 NO_TIMES = np.empty(0, np.int64)
 

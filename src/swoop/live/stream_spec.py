@@ -3,15 +3,18 @@
 from __future__ import annotations
 
 from dataclasses import dataclass, replace
-from typing import Any
+from typing import Any, TypeVar
 
 import pyarrow as pa
 
 from swoop.join.families import Families
+from swoop.join.kept import Kept
 from swoop.join.topk_join import TopKJoin
 from swoop.spec import FamilySpec, JoinSpec
 from swoop.text.functions import TokenFunction
 from swoop.times import Clock, TimeKind
+
+Join = TypeVar("Join", TopKJoin, Families)
 
 
 @dataclass(frozen=True)
@@ -27,6 +30,7 @@ class StreamSpec:
     max_ahead: int | None = None
     tokens: str | TokenFunction = "tokens"  # how sets are made of the column ``tokens``
     by: tuple[str, ...] = ()  # what this is one of several streams by
+    keep: tuple[tuple[str, pa.DataType], ...] = ()  # columns that results show, fields of the column ``record``
 
     @property
     def pairs(self) -> JoinSpec:
@@ -66,6 +70,7 @@ class StreamSpec:
             "type of tokens": self.token_type,
             "cells": self.cells,
             **asked,
+            **({"keep": {name: str(kind) for name, kind in self.keep}} if self.keep else {}),
         }
 
     def shown(self, sets: pa.Table) -> pa.Table:
@@ -84,8 +89,29 @@ class StreamSpec:
 
     def make_join(self, k: int | None) -> TopKJoin:
         """An empty join with a change feed; ``k`` may be that of an earlier run."""
-        return TopKJoin.from_spec(replace(self.pairs, k=k, track_changes=True))
+        return self._keeping(TopKJoin.from_spec(replace(self.pairs, k=k, track_changes=True)))
 
     def make_families(self) -> Families:
         """Families without sets, with a change feed."""
-        return Families(**vars(self.families))
+        return self._keeping(Families(**vars(self.families)))
+
+    def _keeping(self, join: Join) -> Join:
+        if self.keep:
+            join._kept = Kept(pa.schema(self.keep))
+        return join
+
+    def with_kept(self, sets: pa.Table) -> tuple[pa.Table, dict[str, str]]:
+        """Sets with columns of what is to be kept of them, and what these are called, by the names they are kept by.
+
+        Raises ValueError if they are not what they should be.
+        """
+        if not self.keep:
+            return sets, {}
+        try:
+            records = sets["record"].cast(pa.struct(self.keep)).combine_chunks()
+        except (KeyError, pa.ArrowException) as error:
+            raise ValueError(f"the records of sets are not as they should be: {error}") from error
+        names = {name: f"record {name}" for name, _ in self.keep}
+        for column, values in zip(names.values(), records.flatten(), strict=True):
+            sets = sets.append_column(column, values)
+        return sets.drop_columns("record"), names

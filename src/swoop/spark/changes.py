@@ -3,18 +3,20 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from dataclasses import replace
 from typing import Any
 
+import pyarrow as pa
 from pyspark.sql import Column, DataFrame
 from pyspark.sql import functions as F  # noqa: N812
 from pyspark.sql import types as T  # noqa: N812
 
 from swoop.errors import InvalidData
-from swoop.live.embedded import result_columns
+from swoop.live.embedded import kept_columns, result_columns
 from swoop.live.stream_spec import StreamSpec
 from swoop.similarity import Similarity
 from swoop.spark.embedding import embedded
-from swoop.spark.rows import Names, find_by, find_spark_window, from_ticks, key_name, plain_type
+from swoop.spark.rows import Names, find_by, find_keep, find_spark_window, from_ticks, key_name, plain_type
 from swoop.spark.starting import check_sets, make_spec, prepared
 from swoop.spec import Copies, FamilySpec, JoinSpec
 from swoop.text.functions import TokenFunction
@@ -22,6 +24,9 @@ from swoop.text.functions import TokenFunction
 TIMES = ("time", "start", "end", "first_seen", "newer_first_seen", "newer_last_seen", "older_first_seen", "older_last_seen")
 IDS = ("newer", "older", "family", "into", "representative")
 TEXTS = ("kind", "reason", "row")
+RECORD = "record"
+JSON = {"timestampFormat": "yyyy-MM-dd'T'HH:mm:ss.SSSSSSXXX", "timestampNTZFormat": "yyyy-MM-dd'T'HH:mm:ss.SSSSSS"}
+"""How records are written on their way: times to the microsecond."""
 
 
 def topk_changes(
@@ -41,6 +46,7 @@ def topk_changes(
     copies: Copies = "each",
     lateness: Any = "10 seconds",
     max_ahead: Any = None,
+    keep: str | Sequence[str] = (),
 ) -> DataFrame:
     """Every change of the top-k of a stream, as a streaming DataFrame for any sink. Defining it runs no job.
 
@@ -49,7 +55,7 @@ def topk_changes(
 
     Parameters
     ----------
-    sets, k, window, similarity, id, time, tokens, stream, reason, min_similarity, max_pairs, copies, lateness, max_ahead
+    sets, k, window, similarity, id, time, tokens, stream, reason, min_similarity, max_pairs, copies, lateness, max_ahead, keep
         As for :func:`swoop.spark.topk_stream`.
     by
         One column or several (integers, strings, binaries, booleans or dates) that make a key: one independent result per key,
@@ -67,7 +73,8 @@ def topk_changes(
         - ``rank``: the place of the pair in the top-k, from 1 on: after the step for a pair that enters, before the step for
           one that leaves. A step is the arrival of a set, or a moment at which pairs end. Null if ``k`` is None;
         - ``similarity``, ``newer``, ``older``, ``overlap``, ``start``, ``end``: the pair; with ``copies="once"`` also
-          ``newer_copies``, ``newer_first_seen``, ``newer_last_seen`` and the same of the older record;
+          ``newer_copies``, ``newer_first_seen``, ``newer_last_seen`` and the same of the older record; then what is kept, as
+          ``newer_text``, ``older_text`` and so on;
         - ``reason``, ``row``: null, because there are more rows than changes: one for each row that is late or unusable, of
           kind ``"late"`` or ``"rejected"``, with what is wrong and the row as JSON. ``changes.where("reason is null")`` leaves
           them out. They are numbered on their own.
@@ -90,7 +97,17 @@ def topk_changes(
         max_pairs=max_pairs,
         copies=copies,
     )
-    names = Names(id, time, tokens, stream, reason=reason, by=find_by(by, result_columns(join)))
+    kept = find_keep(keep)
+    taken = [name.lower() for name in result_columns(join, kept)]
+    names = Names(
+        id,
+        time,
+        tokens,
+        stream,
+        reason=reason,
+        by=find_by(by, taken),
+        keep=kept,
+    )
     check_sets(sets, names, "topk_history")
     return _changes(sets, names, make_spec(sets, names, join, lateness, max_ahead, 1, None))
 
@@ -108,12 +125,13 @@ def families_changes(
     by: str | Sequence[str] | None = None,
     lateness: Any = "10 seconds",
     max_ahead: Any = None,
+    keep: str | Sequence[str] = (),
 ) -> DataFrame:
     """Everything that happens to the families of a stream, as a streaming DataFrame for any sink. Defining it runs no job.
 
     Parameters
     ----------
-    sets, min_similarity, window, similarity, id, time, tokens, reason, lateness, max_ahead
+    sets, min_similarity, window, similarity, id, time, tokens, reason, lateness, max_ahead, keep
         As for :func:`swoop.spark.families_stream`.
     by
         As for :func:`topk_changes`.
@@ -133,7 +151,9 @@ def families_changes(
         families_changes(posts, min_similarity=0.5, window="1 hour", tokens=words("text")).where("kind = 'born'")
     """
     asked = FamilySpec(min_similarity, find_spark_window(window), similarity)
-    names = Names(id, time, tokens, None, reason=reason, by=find_by(by, result_columns(asked)))
+    kept = find_keep(keep)
+    taken = [name.lower() for name in result_columns(asked, kept)]
+    names = Names(id, time, tokens, None, reason=reason, by=find_by(by, taken), keep=kept)
     check_sets(sets, names, "swoop.spark.families_history")
     return _changes(sets, names, make_spec(sets, names, asked, lateness, max_ahead, 1, None))
 
@@ -143,12 +163,31 @@ def _changes(sets: DataFrame, names: Names, spec: StreamSpec) -> DataFrame:
     columns, id_type = result_columns(spec.join), sets.schema[names.id].dataType
     keys = [_key_field(place, sets.schema[name]) for place, name in enumerate(names.by)]
     fields = [T.StructField(name, _type(name, id_type)) for name in columns]
-    rows = embedded(prepared(sets, names, spec), spec, keys, fields)
+    record = T.StructType([sets.schema[name] for name in names.keep])
+    if names.keep:
+        spec = replace(spec, keep=((RECORD, pa.string()),))
+        place = columns.index("reason")
+        sides = kept_columns(spec.join, [RECORD])
+        fields[place:place] = [T.StructField(name, T.StringType()) for name in sides]
+    rows = embedded(_with_text(prepared(sets, names, spec), names), spec, keys, fields)
     found = {name: F.col(f"`{name}`") for name in columns}
     found |= {name: from_ticks(found[name], spec.time_kind) for name in TIMES if name in found}
     found |= {name: found[name].cast(id_type) for name in IDS if name in found}
     given = [_from_bytes(key.name, sets.schema[name].dataType).alias(name) for key, name in zip(keys, names.by, strict=True)]
-    return rows.select(*given, *(column.alias(name) for name, column in found.items()))
+    kept = [
+        F.from_json(F.col(side), record, JSON).getField(name).alias(f"{side.removesuffix(RECORD)}{name}")
+        for side in (kept_columns(spec.join, [RECORD]) if names.keep else ())
+        for name in names.keep
+    ]
+    shown = [column.alias(name) for name, column in found.items()]
+    return rows.select(*given, *shown[:-2], *kept, *shown[-2:])
+
+
+def _with_text(rows: DataFrame, names: Names) -> DataFrame:
+    """Rows in which records are texts: on their way through pandas, other values would not stay what they are."""
+    if not names.keep:
+        return rows
+    return rows.withColumn("record", F.struct(F.to_json("record", {**JSON, "ignoreNullFields": "false"}).alias(RECORD)))
 
 
 def _type(name: str, id_type: T.DataType) -> T.DataType:

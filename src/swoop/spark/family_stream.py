@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from typing import Any, Literal
 
 import pyarrow as pa
@@ -16,7 +16,7 @@ from swoop.live.one_family_engine import OneFamilyEngine
 from swoop.results import Family, FamilyChange, FamilyChanges, FamilyList, Id
 from swoop.similarity import Similarity
 from swoop.spark.handle import LiveHandle
-from swoop.spark.rows import Names, find_spark_window
+from swoop.spark.rows import Names, find_keep, find_spark_window
 from swoop.spark.starting import StartableStream, check_driver, check_sets, make_spec, prepared
 from swoop.spec import FamilySpec
 from swoop.text.functions import TokenFunction
@@ -38,6 +38,7 @@ def families_stream(
     max_ahead: Any = None,
     cells: int | Literal["auto"] = 1,
     rate: float | None = None,
+    keep: str | Sequence[str] = (),
 ) -> FamilyStream:
     """The families of a stream, to be started: groups of near copies, with a name that stays.
 
@@ -49,6 +50,9 @@ def families_stream(
         As for :class:`swoop.Families`. The window is a duration or an integer.
     text
         A column to show to people: it is stored with the window, and :meth:`FamilyHandle.examples` has it.
+    keep
+        Columns to come along: of representatives, results and changes have them as ``representative_text`` and so on, and
+        families in ``record``. They are stored with the window. Only with ``cells=1``.
 
     Examples
     --------
@@ -60,7 +64,7 @@ def families_stream(
         handle.families(10, order="growing")
     """
     check_driver(sets, "families_stream", "families_changes")
-    names = Names(id, time, tokens, None, text, reason)
+    names = Names(id, time, tokens, None, text, reason, keep=find_keep(keep))
     check_sets(sets, names, "swoop.families_history")
     asked = FamilySpec(min_similarity, find_spark_window(window), similarity)
     spec = make_spec(sets, names, asked, lateness, max_ahead, cells, rate)

@@ -153,10 +153,11 @@ def _is_keepable(found: T.DataType) -> bool:
     return isinstance(found, (*_KEY_TYPES, T.FractionalType))
 
 
-def record_of(sets: DataFrame, names: Names) -> Column:
-    """All kept columns of a row as one. Texts are readable, whatever bytes there are."""
-    kept = (readable(F.col(name), sets.schema[name].dataType) for name in names.keep)
-    return F.struct(*(column.alias(_plain_name(place)) for place, column in enumerate(kept)))
+def record_of(sets: DataFrame, names: Names, called: Sequence[str] | None = None) -> Column:
+    """All kept columns of a row as one, whose fields are ``called`` so. Texts are readable, whatever bytes there are."""
+    kept = [readable(F.col(name), sets.schema[name].dataType) for name in names.keep]
+    fields = [_plain_name(place) for place in range(len(kept))] if called is None else called
+    return F.struct(*(column.alias(name) for column, name in zip(kept, fields, strict=True)))
 
 
 def kept_columns(keep: Sequence[str], *sides: str) -> list[Column]:

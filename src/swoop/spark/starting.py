@@ -28,10 +28,23 @@ from swoop.spark.cells import Layout, cell_results, finish_cells
 from swoop.spark.fetching import PIECE_ROWS, fetch
 from swoop.spark.hadoop import open_folder, qualified
 from swoop.spark.handle import LiveHandle
-from swoop.spark.rows import Names, id_of, key_name, key_of, row_in_json, stream_of, ticks, time_kind, tokens_of, why_unusable
+from swoop.spark.rows import (
+    Names,
+    id_of,
+    key_name,
+    key_of,
+    record_of,
+    row_in_json,
+    stream_of,
+    ticks,
+    time_kind,
+    tokens_of,
+    why_unusable,
+)
 from swoop.spark.sessions import STATE_SETTINGS
 from swoop.spark.sizing import Machines, choose_cells
 from swoop.spark.topics import KafkaOutput
+from swoop.spark.versions import arrow_schema
 from swoop.spec import FamilySpec, JoinSpec
 from swoop.text.functions import TokenFunction
 from swoop.times import WindowSpec, find_lateness, in_seconds
@@ -72,6 +85,8 @@ def make_spec(
     """What a stream is asked for, with the types of its columns."""
     window, tokens = join.window, names.tokens
     grid = Grid.of(_chosen(sets.sparkSession, window, rate) if cells == "auto" else cells)
+    if names.keep and len(grid.cells) > 1:
+        raise InvalidArgument(f"keep={list(names.keep)} needs cells=1: with {len(grid.cells)} cells, no columns are kept")
     return StreamSpec(
         join,
         lateness=find_lateness(lateness, window),
@@ -82,6 +97,7 @@ def make_spec(
         tokens=names.made,
         cells=len(grid.cells),
         by=names.by,
+        keep=tuple((field.name, field.type) for field in arrow_schema(T.StructType([sets.schema[n] for n in names.keep]))),
     )
 
 
@@ -102,7 +118,7 @@ def _key_bytes(sets: DataFrame, name: str) -> Column:
 
 def prepared(sets: DataFrame, names: Names, spec: StreamSpec) -> DataFrame:
     """The columns that a live stream takes: of a row that can be used, the set; of others, why not, and the row in JSON."""
-    columns, kind = sets.columns, spec.time_kind
+    columns, kind, kept = sets.columns, spec.time_kind, names.keep
     sets, names = names.plain(sets)
     why = why_unusable(sets, names, kind)
     found = {
@@ -111,6 +127,7 @@ def prepared(sets: DataFrame, names: Names, spec: StreamSpec) -> DataFrame:
         "tokens": tokens_of(sets, names),
         "stream": stream_of(names),
         **({"text": F.col(names.text).cast("string")} if names.text else {}),
+        **({"record": record_of(sets, names, kept)} if kept else {}),
     }
     return sets.select(
         *(_key_bytes(sets, name).alias(key_name(place)) for place, name in enumerate(names.by)),

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from typing import Any, Literal
 
 import pyarrow as pa
@@ -15,7 +15,7 @@ from swoop.live.one_engine import OneEngine
 from swoop.results import Changes, Explanation, Pair, SkybandStep, TopK
 from swoop.similarity import Similarity
 from swoop.spark.handle import LiveHandle
-from swoop.spark.rows import Names, find_spark_window
+from swoop.spark.rows import Names, find_keep, find_spark_window
 from swoop.spark.starting import StartableStream, check_driver, check_sets, make_spec, prepared
 from swoop.spec import Copies, JoinSpec
 from swoop.text.functions import TokenFunction
@@ -41,6 +41,7 @@ def topk_stream(
     cells: int | Literal["auto"] = 1,
     rate: float | None = None,
     algorithm: str = "swoop",
+    keep: str | Sequence[str] = (),
 ) -> TopKStream:
     """The top-k of a stream, to be started.
 
@@ -75,6 +76,10 @@ def topk_stream(
     algorithm
         ``"swoop"``, or ``"swoop-minimal"``, which is slower but has the paper's whole skyband, for the live page and
         :meth:`StreamHandle.skyband`. The results are the same.
+    keep
+        Columns to come along, such as ``["text", "author"]``: results and changes have them as ``newer_text``, ``older_text``
+        and so on, and pairs in ``newer_record`` and ``older_record``. They are stored with the window. Where copies count once,
+        they are those of the first set of a record, as its id is. Only with ``cells=1``.
 
     Examples
     --------
@@ -86,7 +91,7 @@ def topk_stream(
         handle.topk()
     """
     check_driver(sets, "topk_stream", "topk_changes")
-    names = Names(id, time, tokens, stream, text, reason)
+    names = Names(id, time, tokens, stream, text, reason, keep=find_keep(keep))
     check_sets(sets, names, "topk_history")
     join = JoinSpec(
         k,

@@ -5,13 +5,20 @@
 | 4.1 | ``DataFrame.repartitionById`` | :func:`repartition_by_id` chooses keys whose hashes lie in the wanted partitions |
 | 4.1 | iterators in ``applyInArrow`` | :mod:`swoop.spark.groups` does the same with ``mapInArrow``, in every version |
 | 4.2 | runs on Java 23 and newer | :func:`newest_java` |
+| 4.3 | the time zone of timestamps in Arrow is asked for | :func:`arrow_schema` has UTC, as it was before |
 """
 
 from __future__ import annotations
 
+from inspect import signature
+from typing import Any
+
+import pyarrow as pa
 import pyspark
 from pyspark.sql import Column, DataFrame
 from pyspark.sql import functions as F  # noqa: N812
+from pyspark.sql.pandas.types import to_arrow_schema
+from pyspark.sql.types import StructType
 
 OLDEST, NEWEST = (4, 0), (4, 3)
 """The minor versions that were tested, and all between them."""
@@ -43,6 +50,16 @@ def newest_java(version: str = pyspark.__version__) -> int | None:
     (22, None)
     """
     return 22 if minor_version(version) < (4, 2) else None
+
+
+def arrow_schema(schema: StructType) -> pa.Schema:
+    """The types of columns in Arrow. Timestamps are in UTC.
+
+    >>> arrow_schema(StructType().add("when", "timestamp")).field("when").type
+    TimestampType(timestamp[us, tz=UTC])
+    """
+    zone: Any = {"timezone": "UTC"} if "timezone" in signature(to_arrow_schema).parameters else {}
+    return to_arrow_schema(schema, **zone)
 
 
 def repartition_by_id(frame: DataFrame, partitions: int, place: Column) -> DataFrame:
