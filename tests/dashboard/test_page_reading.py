@@ -286,7 +286,7 @@ def test_a_link_to_a_pair(watch: Callable[..., Watched], page: Page, posts: Post
     found = posts.explain(pair)
     expect(again.locator("#why section").first.locator("li")).to_have_text(sorted(map(str, found.shared)))
     again.keyboard.press("Escape")
-    assert "#" not in again.url
+    wait_until(again, lambda: "#" not in again.url)
     expect(again.locator(f".pair[data-key='{key_of(pair)}'] .ask")).to_be_focused()
     again.goto(f"{page.url}#pair-0123456789abcdef01")
     expect(again.locator("#why-body")).to_have_text("This pair is not in the top-k, and has not been there recently.")

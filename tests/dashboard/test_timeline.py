@@ -6,6 +6,7 @@ import datetime as dt
 from types import SimpleNamespace
 
 from swoop.dashboard import Board
+from swoop.dashboard.wire import key_of
 from swoop.results import Change
 from tests.support.still import Still, pair
 
@@ -66,3 +67,26 @@ def test_another_source_with_other_times() -> None:
     board.refresh()
     assert board.state["now"] == "2024-05-01T12:00:00"
     assert [stay["newer"] for stay in board.state["stays"].values() if stay["to"] is None] == ["2"]
+
+
+def test_the_text_of_a_pair_is_asked_for_once_and_outlives_it() -> None:
+    board, first, second = Board(stays=1), pair(1), pair(2)
+    board.take_changes([Change(1, "enter", first)])
+    board.refresh()  # nobody can be asked yet
+    asked: list[object] = []
+    source = Still([first])
+    source.texts = lambda of: (asked.append(of.newer), ("so  long\n" * 99, None))[1]  # type: ignore[attr-defined]
+    board.show(source)
+    board.take_changes([Change(1, "enter", first)])
+    board.refresh()
+    source.texts = lambda of: (None, None)  # type: ignore[attr-defined]
+    source.pairs = [second]
+    board.take_changes([Change(2, "outranked", first), Change(2, "enter", second)])
+    board.refresh()
+    texts = {stay["newer"]: stay["text"] for stay in board.state["stays"].values()}
+    assert texts == {"1": ("so long " * 8)[:59] + "…", "2": None}
+    assert len(asked) == 2  # for the bar and for the card
+    board.take_changes([Change(3, "outranked", second)])
+    source.pairs = []
+    board.refresh()
+    assert list(board._timeline._texts) == [key_of(second)]

@@ -36,8 +36,8 @@ class Source(Protocol):
 
     Optional: ``texts(pair)`` with the texts of the newer and the older set, ``is_active`` (otherwise the stream counts as
     running) and ``failure``, the error that ended it; ``spec``, what it was asked for (``k``, ``window``, ``similarity``,
-    ``min_similarity``, which may also be attributes of its own); ``reasons`` of rejected rows (:class:`swoop.reasons.Reasons`)
-    and ``late_rows``. Metrics are attributes of ``stats``, as far as it has them.
+    ``min_similarity``, which may also be attributes of its own); ``reasons``, why rows were rejected, and ``late_rows``, as
+    handles have them. Metrics are attributes of ``stats``, as far as it has them.
     """
 
     def topk(self) -> Sequence[Pair]: ...

@@ -8,6 +8,7 @@ import tempfile
 import threading
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
+from itertools import chain, groupby
 from typing import IO, TYPE_CHECKING, Any
 
 from swoop.dashboard.wire import shown_id
@@ -58,51 +59,50 @@ class ChangeLog:
         self._lock = threading.Lock()
         self._file: IO[bytes] | None = None
         self._written: list[tuple[int, int, int]] = []  # where parts are in the file: begin, end, changes
-        self._waiting: list[pa.Table] = []
+        self._waiting: list[Sequence[Any]] = []
+        self._waiting_rows = 0
         self._schema: pa.Schema | None = None
         self._complete = True
 
     def put(self, changes: Sequence[Any]) -> None:
-        """Append changes. Those that cannot be kept are missing, and nothing else happens: the stream must not stop."""
-        if not len(changes):
-            return
+        """Append changes. They wait until there are enough of them to be written."""
         with self._lock:
-            try:
-                self._append(table_of(changes))
-            except Exception as error:  # a full disk, or ids of which Arrow knows no type
-                if self._complete:
-                    log.warning("changes are missing in what can be downloaded from the page: %s", error)
-                self._complete = False
+            self._waiting.append(changes if hasattr(changes, "to_arrow") else list(changes))
+            self._waiting_rows += len(changes)
+            if self._waiting_rows >= self._part:
+                self._flush()
 
     def read(self) -> Kept | None:
         """All changes; None if there are none."""
         with self._lock:
-            if self._schema is None:
+            self._flush()
+            if self._schema is None or self._file is None:
                 return None
-            file, written, waiting, schema = self._file, list(self._written), list(self._waiting), self._schema
-            rows = sum(count for _, _, count in written) + sum(table.num_rows for table in waiting)
-            return Kept(schema, rows, self._complete, self._parts(file, written, waiting, schema))
+            rows = sum(count for _, _, count in self._written)
+            return Kept(self._schema, rows, self._complete, _parts(self._file, list(self._written), self._schema))
+
+    def _flush(self) -> None:
+        """Write what waits. What cannot be written is missing, and nothing else happens: the stream must not stop."""
+        waiting, rows = self._waiting, self._waiting_rows
+        self._waiting, self._waiting_rows = [], 0
+        if not rows:
+            return
+        try:
+            for table in _tables(waiting):
+                self._append(table)
+        except Exception as error:  # a full disk, or ids of which Arrow knows no type
+            if self._complete:
+                log.warning("changes are missing in what can be downloaded from the page: %s", error)
+            self._complete = False
 
     def _append(self, table: pa.Table) -> None:
         import pyarrow as pa
 
-        if self._schema is None:
-            self._schema = table.schema
         try:
-            self._schema = pa.unify_schemas([self._schema, table.schema], promote_options="permissive")
+            schema = pa.unify_schemas([self._schema or table.schema, table.schema], promote_options="permissive")
         except pa.ArrowException:  # another stream, whose ids or times are of another type
-            self._file, self._written, self._waiting = None, [], []
-            self._schema, self._complete = table.schema, False
-        self._waiting.append(table)
-        if sum(waiting.num_rows for waiting in self._waiting) >= self._part:
-            self._write()
-
-    def _write(self) -> None:
-        """Write what waits."""
-        import pyarrow as pa
-
-        table = pa.concat_tables(self._waiting, promote_options="permissive")
-        self._waiting = []
+            self._file, self._written, self._complete = None, [], False
+            schema = table.schema
         sink = pa.BufferOutputStream()
         with pa.ipc.new_stream(sink, table.schema, options=pa.ipc.IpcWriteOptions(compression="lz4")) as writer:
             writer.write_table(table)
@@ -111,7 +111,7 @@ class ChangeLog:
             self._drop_oldest()
         file, begin = self._file or _new_file(), self._written[-1][1] if self._written else 0
         _write_at(file, memoryview(data), begin)
-        self._file = file
+        self._file, self._schema = file, schema
         self._written.append((begin, begin + data.size, table.num_rows))
 
     def _drop_oldest(self) -> None:
@@ -126,21 +126,25 @@ class ChangeLog:
                 begin = moved[-1][1]
         self._file, self._written, self._complete = new, moved, False
 
-    @staticmethod
-    def _parts(
-        file: IO[bytes] | None, written: list[tuple[int, int, int]], waiting: list[pa.Table], schema: pa.Schema
-    ) -> Iterator[pa.Table]:
-        import pyarrow as pa
 
-        def same(table: pa.Table) -> pa.Table:
-            return pa.concat_tables([schema.empty_table(), table], promote_options="permissive").cast(schema)
+def _parts(file: IO[bytes], written: list[tuple[int, int, int]], schema: pa.Schema) -> Iterator[pa.Table]:
+    import pyarrow as pa
 
-        for begin, end, _ in written:
-            assert file is not None
-            with pa.ipc.open_stream(os.pread(file.fileno(), end - begin, begin)) as reader:
-                yield same(reader.read_all())
-        for table in waiting:
-            yield same(table)
+    for begin, end, _ in written:
+        with pa.ipc.open_stream(os.pread(file.fileno(), end - begin, begin)) as reader:
+            tables = [schema.empty_table(), reader.read_all()]
+            yield pa.concat_tables(tables, promote_options="permissive").cast(schema)
+
+
+def _tables(changes: list[Sequence[Any]]) -> list[pa.Table]:
+    """Changes as few tables: those that are lists are put together, and tables of the same columns, too."""
+    import pyarrow as pa
+
+    found: list[pa.Table] = []
+    for is_list, several in groupby(changes, lambda one: isinstance(one, list)):
+        parts = [part for part in several if len(part)]
+        found += map(table_of, [list(chain.from_iterable(parts))] if is_list and parts else parts)
+    return [pa.concat_tables(same) for _, same in groupby(found, lambda table: table.schema)]
 
 
 def _new_file() -> IO[bytes]:

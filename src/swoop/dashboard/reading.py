@@ -111,7 +111,7 @@ class Reader:
             "order": list(self.pairs),
             "skyband": self._stairs,
             "pairs": self._rows,
-            "stays": timeline.rows(lambda pair: _texts(source, pair)[0]),
+            "stays": timeline.rows(None if source is None else lambda pair: _texts(source, pair)[0]),
             "family_orders": dict(self.families.orders),
             "families": self.families.rows,
             "ended": dict(self.families.ended),

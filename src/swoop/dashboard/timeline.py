@@ -80,16 +80,20 @@ class Timeline:
         """The stays that are over, and then the open ones."""
         return [*self._over, *self._open.values()]
 
-    def rows(self, text_of: Callable[[Pair], str | None] = lambda pair: None) -> dict[str, dict[str, Any]]:
-        """The stays as JSON, by their numbers, with the beginnings of texts. A row is never changed, only replaced."""
-        texts: dict[str, str | None] = {}
-        for stay in self.stays():
-            key = stay.row["pair"]
-            if key not in texts:
-                known = self._texts.get(key)
-                texts[key] = _beginning(text_of(stay.pair)) if known is None else known
-        self._texts = texts
-        return {str(stay.number): {**stay.row, "text": texts[stay.row["pair"]]} for stay in self.stays()}
+    def rows(self, text_of: Callable[[Pair], str | None] | None = None) -> dict[str, dict[str, Any]]:
+        """The stays as JSON, by their numbers, with the beginnings of texts. A row is never changed, only replaced.
+
+        The text of a pair is asked for once, when its first stay is shown: it may be gone when the stay is over.
+        """
+        known = self._texts
+        if text_of is not None:
+            for stay in self.stays():
+                if stay.row["pair"] not in known:
+                    known[stay.row["pair"]] = _beginning(text_of(stay.pair))
+        rows = {str(stay.number): {**stay.row, "text": known.get(stay.row["pair"])} for stay in self.stays()}
+        shown = {row["pair"] for row in rows.values()}
+        self._texts = {key: text for key, text in known.items() if key in shown}
+        return rows
 
 
 def _row(stay: Stay) -> dict[str, Any]:

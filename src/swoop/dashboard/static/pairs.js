@@ -67,7 +67,7 @@ function make(key) {
   );
   const open = () => shown.open(key, pair);
   const rest = moreOf(row, open);
-  row.append(rest.button);
+  button.before(rest.button);
   more.addEventListener("click", (event) => {
     event.stopPropagation();
     const texts = textsOf(pair);
