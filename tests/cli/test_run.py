@@ -7,6 +7,7 @@ swoop.cli.on_spark, swoop.cli.output, swoop.cli.progress, swoop.cli.session, swo
 from __future__ import annotations
 
 import datetime as dt
+import gzip
 import json
 from collections.abc import Callable
 from pathlib import Path
@@ -339,10 +340,21 @@ def test_spark_says_no(tmp_path: Path) -> None:
     done = run("run", tmp_path / "bad.parquet", "--spark")
     assert done.exit_code == 1
     assert "cannot be read as Parquet" in done.stderr
+    good = gzip.compress(json.dumps({"id": 1, "time": "2024-05-01T12:00:00", "text": "a b"}).encode() + b"\n")
+    (tmp_path / "posts").mkdir()
+    (tmp_path / "posts" / "1.jsonl.gz").write_bytes(good)
+    (tmp_path / "posts" / "2.jsonl.gz").write_bytes(good[:-12])
+    for command in (("run", "--spark"), ("stream", "--once")):
+        done = run(command[0], tmp_path / "posts", *command[1:])
+        assert done.exit_code == 1
+        last = done.stderr.splitlines()[-1]
+        assert last.startswith(f"swoop: {tmp_path}/posts/2.jsonl.gz cannot be read: ")
+        assert last.endswith("get it again, or leave it out")
+        assert "the stream has failed" not in done.stderr
     (tmp_path / "bad.orc").write_text("this is no ORC")
     done = run("run", tmp_path / "bad.orc")
     assert done.exit_code == 1
-    assert "Spark says" in done.stderr
+    assert f"swoop: {tmp_path}/bad.orc cannot be read: " in done.stderr
     assert "Traceback" not in done.output
 
 

@@ -84,7 +84,7 @@ def test_options_of_a_topic(spark: SparkSession) -> None:
     assert repr(found) == "topic('kafka://one:1,two:2/changes', options: kafka.security.protocol, kafka.sasl.jaas.config)"
     assert "hush" not in f"{found} {output} {output!r}"
     assert output._options == {**login, "kafka.bootstrap.servers": "one:1,two:2"}
-    (there,) = find_output(found, Owner(), lambda given: KafkaOutput(given, spark, "run")).outputs
+    (there,) = find_output(found, Owner(), lambda given: KafkaOutput(given, spark, "run"), pytest.fail).outputs
     assert isinstance(there, KafkaOutput)
     for url, options, said in (
         ("kafka://one:1", {}, "names no topic"),
@@ -101,8 +101,8 @@ def test_options_of_a_topic(spark: SparkSession) -> None:
         assert "hush" not in str(refused.value)
 
 
-def test_from_the_command_line(broker: Broker) -> None:
-    """Columns are learned from the messages; changes come out of standard output and out of a topic."""
+def test_from_the_command_line(broker: Broker, tmp_path: Path) -> None:
+    """With SASL and TLS: columns are learned from the messages; changes come out of standard output and out of a topic."""
     rows = posts(60, seed=5, disorder=1)
     records = [Record(row["text"].split(), dt.datetime.fromisoformat(row["time"]), row["id"]) for row in rows]
     expected = [
@@ -111,10 +111,22 @@ def test_from_the_command_line(broker: Broker) -> None:
     ]
     connector = connector_jars()
     produce(broker.servers, "messages", [*map(json.dumps, rows), "{this is no post"])
-    source, out = (f"kafka://{broker.servers}/{topic}" for topic in ("messages", "found"))
+    source, out = (f"kafka://{broker.secure}/{topic}" for topic in ("messages", "found"))
+    login = tmp_path / "client.properties"
+    login.write_text(
+        "# as Kafka's own tools take them\nsecurity.protocol=SASL_SSL\n"
+        "sasl.jaas.config=org.apache.kafka.common.security.plain.PlainLoginModule required \\\n"
+        f'    username="{broker.user}" password="{broker.password}";\n'
+        f"ssl.truststore.type=PEM\nkafka.ssl.truststore.location={broker.authority}\n"
+    )
     options = ("--once", "--json", "-k", "3", "--window", "20s", "--jars", connector, "--changes", out, "--master", "local[2]")
-    ended = drive("swoop.cli", "stream", source, *options)
+    options = (*options, "--kafka-options", str(login), "--kafka-option", "sasl.mechanism=PLAIN")
+    ended = drive("swoop.cli", "stream", source, *options, "--checkpoint", str(tmp_path / "state"))
     assert ended.returncode == 0, ended.stderr[-2000:]
+    assert broker.password not in ended.stdout + ended.stderr
+    kept = [path.read_bytes() for path in (tmp_path / "state").rglob("*") if path.is_file()]
+    assert kept
+    assert not any(broker.password.encode() in data for data in kept)
     found = consume(broker.servers, "found", len(expected))
     nothing = drive("swoop.cli", "stream", f"kafka://{broker.servers}/none", "--once", "--jars", connector)
     for changes in (ended.stdout.splitlines(), [record.value or "" for record in found]):

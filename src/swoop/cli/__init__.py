@@ -1,7 +1,8 @@
 """The command line: ``swoop run``, ``stream``, ``explain``, ``bench``, ``demo`` and ``doctor``.
 
 What is here: the commands and their options (``app``, ``options``), one module per command, and what they share: reading
-inputs (``inputs``, ``sources``, ``columns``, ``sets``), Spark (``session``), the terminal (``console``, ``render``, ``views``).
+inputs (``sources``, ``kafka_options``, ``standard_input``), Spark (``session``), the terminal (``console``, ``render``,
+``views``, ``unequal``).
 
 What you may touch: how commands read and look. They only pass options on; results are decided in the layers below. Keep heavy
 imports inside functions, so that ``swoop --help`` answers at once.

@@ -275,6 +275,20 @@ def stream(
         str | None,
         typer.Option(help="Token required to view the page.", metavar="TOKEN", rich_help_panel=o.EXECUTION),
     ] = None,
+    kafka_option: Annotated[
+        list[str] | None,
+        typer.Option(
+            help="Setting of Kafka's clients, such as security.protocol=SASL_SSL, for all topics; can be repeated.",
+            metavar="KEY=VALUE",
+            rich_help_panel=o.EXECUTION,
+        ),
+    ] = None,
+    kafka_options: Annotated[
+        str | None,
+        typer.Option(
+            help="File of such settings, one per line: the place for passwords.", metavar="FILE", rich_help_panel=o.EXECUTION
+        ),
+    ] = None,
     jars: Annotated[
         str | None,
         typer.Option(
@@ -304,6 +318,7 @@ def stream(
         swoop stream incoming/ --window 1h
         swoop stream incoming/ --window 10min --checkpoint state --changes out
         swoop stream kafka://localhost:9092/posts --window 1h --serve 8000
+        swoop stream kafka://broker:9093/posts --kafka-options client.properties
         swoop stream incoming/ --families 0.8 --window 1h --serve 8000
         swoop stream incoming/ --families 0.8 --alert https://example.com/hook --alert-from 20
         swoop stream incoming/ --once --json
@@ -312,6 +327,7 @@ def stream(
     """
     from swoop.cli import stream as command
     from swoop.cli.history import JoinOptions
+    from swoop.cli.kafka_options import find_options
 
     stream_options = command.StreamOptions(
         source=source,
@@ -324,6 +340,7 @@ def stream(
         changes=changes,
         late=late,
         rejected=rejected,
+        kafka=find_options(kafka_option or (), kafka_options),
         alert=command.find_alert(alert, alert_from, alert_limit, families is not None),
         target_size=target_size,
         final_after=final_after,

@@ -7,6 +7,7 @@ import datetime as dt
 import json
 import re
 import sys
+from collections.abc import Iterable
 from functools import cache
 from typing import Any
 
@@ -30,7 +31,7 @@ SPACE = re.compile(r"[\t\n\v\f\r\x85\u2028\u2029]")
 HIDDEN = re.compile(
     r"[\x00-\x1f\x7f-\x9f\u061c\u200e\u200f\u202a-\u202e\u2066-\u2069"  # move the cursor, or turn the direction of writing
     r"\xad\u115f\u1160\u180e\u200b\u2060-\u2065\u206a-\u206f\u3164\ufeff\uffa0\ufff9-\ufffb"  # are not seen
-    r"\U000e0000-\U000e0fff\ud800-\udfff]"  # neither, or are no characters
+    r"\U0001bca0-\U0001bca3\U0001d173-\U0001d17a\U000e0000-\U000e0fff\ud800-\udfff]"  # neither, or are no characters
 )
 ID = 64  # cells of an id that are shown
 PLAIN = str.maketrans({"…": "...", "×": "x", "–": "-", "━": "-", "╸": "-", "╺": "-", "“": '"', "”": '"', "’": "'"})
@@ -50,7 +51,22 @@ def messages() -> Console:
 
 def info(text: str, style: str | None = None) -> None:
     """One message: wrapped between words on a terminal, a single line elsewhere."""
-    messages().print(printable(text), style=style, soft_wrap=not messages().is_terminal)
+    messages().print(printable(hidden(text)), style=style, soft_wrap=not messages().is_terminal)
+
+
+_secrets: set[str] = set()
+
+
+def hide(secrets: Iterable[str]) -> None:
+    """Let no message show these, whoever wrote it."""
+    _secrets.update(secrets)
+
+
+def hidden(text: str) -> str:
+    """A text without secrets."""
+    for secret in sorted(_secrets, key=len, reverse=True):
+        text = text.replace(secret, "[hidden]")
+    return text
 
 
 def has_colour(console: Console) -> bool:

@@ -4,9 +4,11 @@ from __future__ import annotations
 
 import functools
 import os
+import re
 import sys
 from collections.abc import Callable
 from typing import Any, TypeVar
+from urllib.parse import unquote
 
 import typer
 
@@ -72,8 +74,28 @@ def _message_for(error: Exception) -> str | None:
     if type(error).__module__ == "pyarrow.lib":
         return f"Arrow says: {_first_lines(str(error))} (SWOOP_DEBUG=1 shows where)"
     if type(error).__module__.split(".")[0] in ("pyspark", "py4j"):
-        return f"Spark says: {_first_lines(str(error))} (SWOOP_DEBUG=1 shows all of it)"
+        return spark_message(str(error))
     return None
+
+
+READING = re.compile(r"while reading file (\S+?)\.?(?:\s|$)")
+CALLING = re.compile(r"An error occurred while calling \S+\.(?:\s*:)?\s*")
+CLASSES = re.compile(r"^(?:(?:[\w$]+\.)+[\w$]+: )+")
+
+
+def spark_message(text: str) -> str:
+    """What went wrong in Spark, in one line: without its stack trace, and with the file that it could not read."""
+    text = CALLING.sub("", text, count=1)
+    if found := READING.search(text):
+        causes = [line.strip() for line in text.splitlines() if line.strip().startswith("Caused by: ")]
+        why = CLASSES.sub("", causes[-1].removeprefix("Caused by: ")) if causes else "it is damaged"
+        return f"{_path(found[1])} cannot be read: {why[:300]}; it is damaged, or something else: get it again, or leave it out"
+    return f"Spark says: {CLASSES.sub('', _first_lines(text))} (SWOOP_DEBUG=1 shows all of it)"
+
+
+def _path(address: str) -> str:
+    """A file as people write it: on this machine, without file:."""
+    return re.sub(r"^file:/+", "/", unquote(address) if address.startswith("file:") else address)
 
 
 def _first_lines(text: str) -> str:

@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass, replace
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field, replace
 from importlib.metadata import version
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
@@ -20,17 +21,24 @@ SAMPLE = 1000  # messages to infer a schema from
 BYTES, MESSAGES = "128 MB", "200000"  # maximum size of a batch
 
 
+HIDING = {"spark_sql_redaction_options_regex": r"(?i)url|^kafka[.]"}
+"""Spark shows no settings of Kafka's where it shows plans."""
+
+
 def is_topic(address: str | None) -> bool:
     """Whether this is the address of a Kafka topic."""
     return address is not None and address.startswith("kafka:")
 
 
-def settings_for(addresses: list[str | None], jars: str | None) -> dict[str, Any]:
-    """What Spark needs for these addresses: the Kafka connector, downloaded unless its jars are given."""
+def settings_for(topics: Sequence[str | None], jars: str | None) -> dict[str, Any]:
+    """What Spark needs for these topics: the Kafka connector, downloaded unless its jars are given."""
     if jars:
-        return {"spark_jars": jars}
-    if any(map(is_topic, addresses)):
-        return {"spark_jars_packages": f"org.apache.spark:spark-sql-kafka-0-10_2.13:{version('pyspark')}"}
+        for jar in jars.split(","):
+            if "://" not in jar and not Path(jar).is_file():
+                raise WrongUsage(f"--jars: there is no file {jar!r} (in {Path.cwd()})")
+        return {"spark_jars": jars, **HIDING}
+    if topics:
+        return {"spark_jars_packages": f"org.apache.spark:spark-sql-kafka-0-10_2.13:{version('pyspark')}", **HIDING}
     return {}
 
 
@@ -83,9 +91,12 @@ class TopicSource:
     topic: str
     starting_offsets: str = "earliest"
     schema: str | None = None
+    options: Mapping[str, str] = field(default_factory=dict, repr=False)
 
     @classmethod
-    def find(cls, address: str, starting_offsets: str, schema: str | None = None) -> TopicSource:
+    def find(
+        cls, address: str, starting_offsets: str, schema: str | None = None, options: Mapping[str, str] | None = None
+    ) -> TopicSource:
         from swoop.spark.topics import find_topic
 
         try:
@@ -94,10 +105,15 @@ class TopicSource:
             raise WrongUsage(str(error)) from None
         if starting_offsets not in ("earliest", "latest"):
             raise WrongUsage(f"--from must be earliest or latest, not {starting_offsets!r}")
-        return cls(servers, topic, starting_offsets, schema)
+        return cls(servers, topic, starting_offsets, schema, options or {})
 
     def _load(self, reader: Any, starting_offsets: str) -> Any:
-        reader = reader.format("kafka").option("kafka.bootstrap.servers", self.servers).option("subscribe", self.topic)
+        reader = (
+            reader.format("kafka")
+            .options(**self.options)
+            .option("kafka.bootstrap.servers", self.servers)
+            .option("subscribe", self.topic)
+        )
         return reader.option("startingOffsets", starting_offsets).load()
 
     def _sample(self, spark: SparkSession, files: Files) -> pa.Table:

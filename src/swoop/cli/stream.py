@@ -11,10 +11,10 @@ import time
 import warnings
 from collections.abc import Callable, Iterator
 from contextlib import ExitStack, contextmanager, suppress
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any
 
-from swoop.cli.console import ORANGE, RED, counted, info
+from swoop.cli.console import ORANGE, RED, counted, hidden, info
 from swoop.cli.family_views import find_family_view
 from swoop.cli.guard import FAILURE, INTERRUPTED, WrongUsage
 from swoop.cli.history import EQUAL_LEFT_OUT, JoinOptions, check_unequal
@@ -58,6 +58,7 @@ class StreamOptions:
     late: str | None = None
     rejected: str | None = None
     alert: AlertSettings | None = None
+    kafka: dict[str, str] = field(default_factory=dict)
     target_size: str = "64 MB"
     final_after: str | None = None
     retention: str | None = None
@@ -90,7 +91,7 @@ class StreamOptions:
     def find_source(self, pipe: Pipe | None) -> FolderSource | TopicSource:
         """The source, checked."""
         if is_topic(self.source):
-            return TopicSource.find(self.source, self.starting_offsets, self.schema)
+            return TopicSource.find(self.source, self.starting_offsets, self.schema, self.kafka)
         where = (self.source, self.format) if pipe is None else (pipe.folder, pipe.format)
         return FolderSource.find(*where, self.schema, self.encoding, self.separator)
 
@@ -105,14 +106,17 @@ class StreamOptions:
 
     def outputs(self) -> dict[str, Any]:
         """Where changes, late and rejected rows are written, as far as given."""
-        from swoop.spark import folder
+        from swoop.spark import folder, topic
 
         targets = {"changes": self.changes, "late": self.late, "rejected": self.rejected}
         folder_options = {"target_size": self.target_size, "final_after": self.final_after, "retention": self.retention}
-        return {
-            name: target if target is None or is_topic(target) else folder(target, **folder_options)  # type: ignore[arg-type]
-            for name, target in targets.items()
-        }
+        found: dict[str, Any] = {}
+        for name, target in targets.items():
+            if target is None:
+                found[name] = None
+            else:
+                found[name] = topic(target, self.kafka) if is_topic(target) else folder(target, **folder_options)  # type: ignore[arg-type]
+        return found
 
     def _check_batch_size(self, size: str) -> None:
         from swoop.live.manifest import find_size
@@ -147,14 +151,21 @@ def find_alert(target: str | None, least: float | None, per_minute: int | None, 
 
 @contextmanager
 def quiet_log() -> Iterator[None]:
-    """Late and rejected rows are shown already, so only errors are logged while a command runs."""
+    """Late and rejected rows are shown already, and so is a failure; only other errors are logged while a command runs."""
     log = logging.getLogger("swoop.spark")
     level = log.level
     log.setLevel(logging.ERROR)
+    log.addFilter(_is_not_told)
     try:
         yield
     finally:
+        log.removeFilter(_is_not_told)
         log.setLevel(level)
+
+
+def _is_not_told(record: logging.LogRecord) -> bool:
+    record.msg, record.args = hidden(record.getMessage()), None
+    return not str(record.msg).startswith("the stream has failed")
 
 
 @quiet_log()
@@ -175,7 +186,10 @@ def stream(
     find_lateness(lateness, window)
     max_ahead = options.find_max_ahead(window)
     outputs = options.outputs()
-    settings = settings_for([options.source, options.changes, options.late, options.rejected], options.jars)
+    topics = [one for one in (options.source, options.changes, options.late, options.rejected) if is_topic(one)]
+    if options.kafka and not topics:
+        raise WrongUsage("--kafka-option and --kafka-options are for topics, and there is none: kafka://host:port/topic")
+    settings = settings_for(topics, options.jars)
     with ExitStack() as closing:
         pipe = _open_pipe(options, closing)
         source = options.find_source(pipe)
