@@ -49,7 +49,8 @@ class FamilyJsonView(View):
 
     def changed(self, changes: Sequence[FamilyChange], handle: HasFamilies) -> None:
         for change in changes:
-            print_json({**{name: getattr(change, name) for name in TOLD}, "text": handle.texts(change)[1]})
+            record = {} if change.record is None else {"record": change.record}
+            print_json({**{name: getattr(change, name) for name in TOLD}, "text": handle.texts(change)[1], **record})
 
 
 class FamilyLinesView(LinesView):
