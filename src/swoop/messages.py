@@ -14,7 +14,8 @@ FAMILY = ("time", "kind", "family", "into", "size", "total", "first_seen", "repr
 
 
 def message(change: Change | FamilyChange, texts: tuple[str | None, str | None]) -> dict[str, Any]:
-    """A change with the texts of the newer and the older record, or of the first and the newest one of a family.
+    """A change with the texts of the newer and the older record, or of the first and the newest one of a family, and with what
+    is kept of them.
 
     >>> from swoop.results import FamilyChange
     >>> message(FamilyChange(9, "born", 1, None, 2, 2, 7, 3), ("win a phone", "win a car"))["text"]
@@ -22,15 +23,17 @@ def message(change: Change | FamilyChange, texts: tuple[str | None, str | None])
     """
     pair = getattr(change, "pair", None)
     if pair is None:
-        return {**{name: getattr(change, name) for name in FAMILY}, "text": texts[1]}
+        names = FAMILY if getattr(change, "record", None) is None else (*FAMILY, "record")
+        return {**{name: getattr(change, name) for name in names}, "text": texts[1]}
     copies = COPIES if pair.newer_copies is not None else ()
+    records = ("newer_record", "older_record") if pair.newer_record is not None else ()
     return {
         "time": change.time,
         "kind": change.kind,
         **{name: getattr(pair, name) for name in PAIR},
         "newer_text": texts[0],
         "older_text": texts[1],
-        **{name: getattr(pair, name) for name in copies},
+        **{name: getattr(pair, name) for name in (*copies, *records)},
     }
 
 

@@ -9,6 +9,7 @@ from __future__ import annotations
 import datetime as dt
 import gzip
 import json
+import re
 from collections.abc import Callable
 from pathlib import Path
 from typing import Any
@@ -23,6 +24,7 @@ from typer.testing import CliRunner, Result
 
 from swoop.cli.app import app
 from swoop.cli.in_process import why_not
+from swoop.cli.output import write_file
 from swoop.reading.files import find_files
 from tests.cli.conftest import BEGIN, history, posts, write_lines
 from tests.spark.test_slices import stays_of
@@ -112,6 +114,74 @@ def test_parquet_to_json(tmp_path: Path, swoop: Swoop) -> None:
     best = found["pairs"][0]
     assert best["similarity"] == max(stay[2] for stay in stays_of(history(), **EXPECTED))
     assert len(set(best["newer"]["tokens"]) & set(best["older"]["tokens"])) == best["overlap"]
+
+
+def test_records_come_along(tmp_path: Path, swoop: Swoop) -> None:
+    """To every kind of file, and to the terminal; also columns that are read as text and time, and fields of others."""
+    rows = [{**row, "author": f"author {row['id']}", "meta": {"tags": ["x", row["id"]]}} for row in posts(history())]
+    told = {row["id"]: row for row in rows}
+    lines = write_lines(tmp_path / "posts.jsonl", rows)
+    options = ("-w", "20s", "-k", 3, "--keep", "author,text", "--keep", "meta.tags")
+    for ending in ("parquet", "csv", "jsonl"):
+        done = swoop("run", lines, *options, "--out", tmp_path / f"out.{ending}")
+        assert done.exit_code == 0, done.output
+    assert "author: author" in done.stdout
+    table = pq.read_table(tmp_path / "out.parquet")
+    for side in ("newer", "older"):
+        for row in table.to_pylist():
+            kept = [row[f"{side}_{name}"] for name in ("author", "text", "meta.tags")]
+            given = told[row[side]]
+            assert kept == [given["author"], given["text"], [str(tag) for tag in given["meta"]["tags"]]]
+    in_lines = [json.loads(line) for line in (tmp_path / "out.jsonl").read_text().splitlines()]
+    assert [row["older_author"] for row in in_lines] == table["older_author"].to_pylist()
+    header, *_ = (tmp_path / "out.csv").read_text().splitlines()
+    assert header.startswith(
+        '"newer","older","similarity","overlap","enter","leave","newer_author","newer_text","newer_meta.tags"'
+    )
+    frame = pd.read_csv(tmp_path / "out.csv")
+    assert frame["enter"].tolist() == [f"{time:%Y-%m-%d %H:%M:%S}" for time in table["enter"].to_pylist()]
+    assert json.loads(frame["newer_meta.tags"][0]) == table["newer_meta.tags"][0].as_py()
+    shown = json.loads(swoop("run", lines, *options, "--json").stdout)["pairs"][0]["newer"]
+    assert shown["record"]["author"] == f"author {shown['id']}"
+
+
+def test_records_of_families_come_along(tmp_path: Path, swoop: Swoop) -> None:
+    lines = write_lines(tmp_path / "posts.jsonl", [{**row, "author": f"author {row['id']}"} for row in posts(history())])
+    done = swoop("run", lines, "-w", "20s", "--families", 0.6, "--keep", "author", "--out", tmp_path / "out.parquet")
+    assert done.exit_code == 0, done.output
+    found = pq.read_table(tmp_path / "out.parquet").to_pylist()
+    assert found
+    assert all(row["representative_author"] == f"author {row['representative']}" for row in found)
+
+
+@pytest.mark.parametrize(
+    ("options", "why"),
+    [
+        (("--keep", "autor"), "there is no column 'autor' for --keep; columns: .*Did you mean 'author'"),
+        (("--keep", "author,Author"), "there is no column 'Author' for --keep|--keep names the column 'Author' twice"),
+        (("--keep", "author", "--keep", "author"), "--keep names the column 'author' twice"),
+        (("--keep", "text", "--text", "author"), "the column 'text' cannot be kept, because sets have a column of this name"),
+        (("--keep", "author", "--group-by", "id", "--tokens", "author"), "leave out --keep"),
+    ],
+)
+def test_what_cannot_be_kept(tmp_path: Path, options: tuple[str, ...], why: str) -> None:
+    lines = write_lines(tmp_path / "posts.jsonl", [{**row, "author": "ann"} for row in posts(history())])
+    done = run("run", lines, *options)
+    assert done.exit_code != 0
+    assert re.search(why, " ".join(done.stderr.split())), done.stderr
+
+
+def test_times_in_csv(tmp_path: Path) -> None:
+    """As many digits as they need, the same with a zone and without one."""
+    noon = dt.datetime(2024, 5, 1, 12)
+    for times, kind, shown in (
+        ([noon, None], pa.timestamp("us", "UTC"), "2024-05-01 12:00:00"),
+        ([noon], pa.timestamp("us"), "2024-05-01 12:00:00"),
+        ([noon, noon + dt.timedelta(milliseconds=5)], pa.timestamp("us", "UTC"), "2024-05-01 12:00:00.000"),
+        ([noon, noon + dt.timedelta(microseconds=5)], pa.timestamp("us", "Europe/Vienna"), "2024-05-01 12:00:00.000000"),
+    ):
+        write_file(pa.table({"enter": pa.array(times, kind), "raw": [b"\xff"] * len(times)}), str(tmp_path / "out.csv"))
+        assert (tmp_path / "out.csv").read_text().splitlines()[1] == f'"{shown}","ff"'
 
 
 def test_integer_times_to_a_folder(tmp_path: Path, swoop: Swoop) -> None:

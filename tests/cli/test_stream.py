@@ -74,6 +74,30 @@ def test_once_in_json(tmp_path: Path, folder: Path) -> None:
     assert "window" in other.stderr
 
 
+def test_records_come_along(tmp_path: Path) -> None:
+    """In JSON, in the files of changes, in the table at the end, and after a restart."""
+    rows = [{**row, "author": f"author {row['id']}"} for row in posts(history())]
+    (tmp_path / "in").mkdir()
+    options = ("-w", "20s", "-k", 3, "--keep", "author,text", "--once", "--checkpoint", tmp_path / "state")
+    to = ("--changes", tmp_path / "out")
+    found = []
+    for number, part in enumerate((rows[:30], rows[30:])):
+        write_lines(tmp_path / "in" / f"{number}.jsonl", part)
+        done = swoop("stream", tmp_path / "in", *options, *to, *(["--json", "--no-flush"] if number == 0 else []))
+        assert done.exit_code == 0, done.output
+        found += [json.loads(line) for line in done.stdout.splitlines()] if number == 0 else []
+    assert found
+    told = {row["id"]: {"author": row["author"], "text": row["text"]} for row in rows}
+    assert all((c["newer_record"], c["older_record"]) == (told[c["newer"]], told[c["older"]]) for c in found)
+    written = [row for file in (tmp_path / "out").glob("*.parquet") for row in pq.read_table(file).to_pylist()]
+    assert len(written) > len(found)
+    for side in ("newer", "older"):
+        assert all(row[f"{side}_{name}"] == told[row[side]][name] for row in written for name in ("author", "text"))
+    assert "author: author" in done.stdout
+    other = swoop("stream", tmp_path / "in", "-w", "20s", "-k", 3, "--once", "--checkpoint", tmp_path / "state")
+    assert "keep was {'author': 'string', 'text': 'string'} and now is {}" in " ".join(other.stderr.split())
+
+
 def test_small_batches_and_several_runs(tmp_path: Path, folder: Path) -> None:
     """One file in a batch, and rows that wait from run to run: the changes are those of a single run."""
     options = ("-w", "20s", "-k", 3, "--json", "--batch-size", "1", "--checkpoint", tmp_path / "state", "--once")

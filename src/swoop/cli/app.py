@@ -58,6 +58,7 @@ def run(
     tokens: o.Tokens = None,
     stream: o.Stream = None,
     group_by: o.GroupBy = None,
+    keep: o.Keep = None,
     tokenizer: o.Tokenize = "words",
     min_tokens: o.MinTokens = 0,
     time_unit: o.TimeUnit = None,
@@ -100,6 +101,7 @@ def run(
         swoop run headlines.parquet --window '7 days'
         swoop run 'posts/*.jsonl' --time created_at --text title --text body
         swoop run baskets.parquet --tokens items -k 100 --out results.parquet
+        swoop run posts.csv --keep author,url --out results.csv
         swoop run posts.csv --families 0.8 --window '1 hour'
         swoop run invoices.csv --group-by InvoiceNo --tokens StockCode --window '7 days'
         zcat clicks.csv.gz | swoop run - --window 30min --json
@@ -110,7 +112,7 @@ def run(
     from swoop.cli.standard_input import with_standard_input
     from swoop.reading.files import find_files
 
-    reading = o.reading_options(id, time, text, tokens, stream, group_by, tokenizer, time_unit, time_format, min_tokens)
+    reading = o.reading_options(id, time, text, tokens, stream, group_by, tokenizer, time_unit, time_format, min_tokens, keep)
     join = JoinOptions(o.pairs_wanted(k), o.number_or_text(window), similarity, min_similarity, copies)
     options = RunOptions(out, rejected, show, equal, as_json, spark, master, memory)
     if families is not None:
@@ -137,6 +139,7 @@ def stream(
     text: o.Text = None,
     tokens: o.Tokens = None,
     side: o.Stream = None,
+    keep: o.Keep = None,
     tokenizer: o.Tokenize = "words",
     min_tokens: o.MinTokens = 0,
     time_unit: o.TimeUnit = None,
@@ -362,7 +365,7 @@ def stream(
         master=master,
         memory=memory,
     )
-    reading = o.reading_options(id, time, text, tokens, side, None, tokenizer, time_unit, time_format, min_tokens)
+    reading = o.reading_options(id, time, text, tokens, side, None, tokenizer, time_unit, time_format, min_tokens, keep)
     join = JoinOptions(o.pairs_wanted(k), o.number_or_text(window), similarity, min_similarity, copies)
     if families is not None:
         o.check_families(context, families, join)

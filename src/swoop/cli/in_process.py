@@ -102,6 +102,7 @@ def find_history(files: Files, options: ReadingOptions, join: JoinOptions, run: 
         stream=reading.stream,
         min_similarity=join.min_similarity,
         copies=join.copies,
+        keep=reading.columns.keep,
     ).to_arrow()
     stays = stays.sort_by([(name, "descending" if name == "similarity" else "ascending") for name in ORDER])
     if run.out is not None:
@@ -133,7 +134,9 @@ def find_families(
     steps.step("finding families")
     import swoop
 
-    found = swoop.families_history(sets.table, least, join.window, join.similarity, tokens=reading.tokens)
+    found = swoop.families_history(
+        sets.table, least, join.window, join.similarity, tokens=reading.tokens, keep=reading.columns.keep
+    )
     table = found.to_arrow().drop_columns(["size"])
     firsts = pa.array([family.arrival for family in found], pa.int64())  # ids may repeat
     if run.out is not None:
@@ -224,4 +227,5 @@ def _side(row: dict[str, Any], reading: Reading) -> Side:
     else:
         tokens = frozenset(token for token in row["tokens"] or () if token is not None)
     text = row["text"] if reading.columns.text else " ".join(map(name_of, row["tokens"] or ()))
-    return Side(row["id"], row["time"], text or "", tokens, words=bool(reading.columns.text))
+    kept = {name: row[name] for name in reading.columns.keep}
+    return Side(row["id"], row["time"], text or "", tokens, words=bool(reading.columns.text), kept=kept)

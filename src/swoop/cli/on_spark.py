@@ -120,6 +120,7 @@ def find_history(files: Files, options: ReadingOptions, join: JoinOptions, run: 
             copies=join.copies,
             stream=given.reading.stream,
             reason="reason",
+            keep=given.reading.columns.keep,
         ).persist()
         try:
             shown = stays if run.equal else stays.filter(stays["similarity"] < EQUAL[join.similarity])
@@ -147,7 +148,13 @@ def find_families(
         check_one_stream(given.reading)
         steps.step("finding families", tasks_of(given.spark))
         links = find_links(
-            given.sets, least, join.window, join.similarity, tokens=given.reading.tokens, reason="reason"
+            given.sets,
+            least,
+            join.window,
+            join.similarity,
+            tokens=given.reading.tokens,
+            reason="reason",
+            keep=given.reading.columns.keep,
         ).persist()
         try:
             families = links.families().drop("size")

@@ -45,6 +45,9 @@ MinTokens = Annotated[int, _column("--min-tokens", "Reject sets of fewer tokens.
 Stream = Annotated[
     str | None, _column("--stream", "Column that says 'left' or 'right'; only pairs across the two sides count.")
 ]
+Keep = Annotated[
+    list[str] | None, _column("--keep", "Columns that results show besides ids: author,url; or repeat it.", "COLS")
+]
 Tokenize = Annotated[
     str, _column("--tokenizer", "How texts are split into tokens: words, 2-words, 3-chars, ...", "NAME", default=True)
 ]
@@ -128,12 +131,14 @@ def reading_options(
     time_unit: str | None,
     time_format: str | None,
     min_tokens: int,
+    keep: list[str] | None = None,
 ) -> ReadingOptions:
     """The options that say how rows are read, checked."""
     from swoop.reading.columns import Columns
     from swoop.reading.sets import ReadingOptions
 
-    columns = Columns(id, time, tuple(text or ()), tokens, stream, group_by)
+    kept = tuple(name.strip() for names in keep or () for name in names.split(",") if name.strip())
+    columns = Columns(id, time, tuple(text or ()), tokens, stream, group_by, keep=kept)
     return ReadingOptions.find(columns, tokenizer, time_unit, time_format, min_tokens)
 
 

@@ -5,8 +5,8 @@ Words that only one record has are coloured, or put in brackets where there are 
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Sequence
-from dataclasses import dataclass
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import dataclass, field
 from itertools import takewhile
 from typing import Any
 
@@ -19,6 +19,7 @@ from swoop.cli.console import (
     ORANGE,
     TEAL,
     has_colour,
+    name_of,
     printable,
     shown_id,
     shown_name,
@@ -29,12 +30,15 @@ from swoop.cli.console import (
 from swoop.marking import words_of
 
 LONGEST = 500  # characters of a text that are shown
+LONGEST_KEPT = 60  # of a kept value
 NEWER, OLDER = f"bold {TEAL}", f"bold {ORANGE}"
 
 
 @dataclass(frozen=True)
 class Side:
-    """One record of a pair. ``words`` False: show its tokens rather than its text. ``copies``: how many equal sets it is."""
+    """One record of a pair. ``words`` False: show its tokens rather than its text. ``copies``: how many equal sets it is.
+    ``kept``: columns that are shown beside its name, but for the text.
+    """
 
     id: Any
     time: Any
@@ -43,13 +47,25 @@ class Side:
     words: bool = True
     copies: int = 1
     last_seen: Any = None
+    kept: Mapping[str, Any] = field(default_factory=dict)
 
     @property
     def name(self) -> str:
-        """What it is called, when it came, and how many copies there are."""
-        if self.copies == 1:
-            return f"{shown_id(self.id)}  {shown_time(self.time)}"
-        return f"{shown_id(self.id)}  {self.copies:,} copies from {shown_span(self.time, self.last_seen)}"
+        """What it is called, when it came, how many copies there are, and what is kept of it."""
+        when = f"{self.copies:,} copies from {shown_span(self.time, self.last_seen)}"
+        when = shown_time(self.time) if self.copies == 1 else when
+        return "  ".join(filter(None, (shown_id(self.id), when, self.beside)))
+
+    @property
+    def beside(self) -> str:
+        """What is kept of it and is not shown otherwise."""
+        known = (None, self.id, self.time, self.text)
+        found = (f"{printable(name)}: {_short(value)}" for name, value in self.kept.items() if value not in known)
+        return "  ".join(found)
+
+
+def _short(value: Any) -> str:
+    return cut(Text(printable(shown_time(value) if not isinstance(value, bytes) else name_of(value))), LONGEST_KEPT).plain
 
 
 @dataclass(frozen=True)

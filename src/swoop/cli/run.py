@@ -56,7 +56,7 @@ def _in_json(history: History, join: JoinOptions) -> dict[str, Any]:
     def side(of: Side) -> dict[str, Any]:
         copies = {} if of.copies == 1 else {"copies": of.copies, "last_seen": of.last_seen}
         content = {"text": of.text} if of.words else {"tokens": sorted(of.tokens, key=str)}
-        return {"id": of.id, "time": of.time, **content, **copies}
+        return {"id": of.id, "time": of.time, **content, **copies, **({"record": of.kept} if of.kept else {})}
 
     return {
         "k": join.k,

@@ -254,7 +254,12 @@ def _prepared(
     """The stream, to be started."""
     from swoop.spark import families_stream, topk_stream
 
-    columns: dict[str, Any] = {"tokens": reading.tokens, "text": "text", "reason": "reason"}
+    columns: dict[str, Any] = {
+        "tokens": reading.tokens,
+        "text": "text",
+        "reason": "reason",
+        "keep": reading.columns.keep,
+    }
     if families is not None:
         if reading.stream is not None:
             raise WrongUsage("families are of one stream; leave out --stream")

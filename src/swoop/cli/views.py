@@ -152,15 +152,19 @@ def picture(handle: StreamHandle, console: Console, rate: float | None, measure:
     copies = any((count or 0) > 1 for pair in topk[:room] for count, _ in copies_of(pair))
     if copies:
         table.add_column("copies", justify="right", no_wrap=True, style="dim")
+    shown = [sides(pair, handle) for pair in topk[:room]]
+    kept = any(side.beside for both in shown for side in both)
+    if kept:
+        table.add_column("record", no_wrap=live, overflow="ellipsis" if live else "fold", max_width=longest, style="dim")
     table.add_column("ends in", justify="right", no_wrap=True)
-    for pair in topk[:room]:
-        both = sides(pair, handle)
+    for pair, both in zip(topk[:room], shown, strict=True):
         newer, older = both_sides(*both, has_colour(console))
         what = same(*both) if both[0].text else None
         left = "" if pair.end is None else shown_wait(now, pair.end)
         # where nothing is redrawn, there is room for whole texts
         lines = (Line(newer, older), Line(older, newer)) if live else (newer, older)
         counts = [[_copies(*of, now)] if copies else [] for of in copies_of(pair)]
+        counts = [[*of, *([side.beside] if kept else [])] for of, side in zip(counts, both, strict=True)]
         table.add_row(shown_similarity(pair.similarity, measure), shown_id(pair.newer, longest), lines[0], *counts[0], left)
         table.add_row("", shown_id(pair.older, longest), lines[1] if what is None else Text(what, "dim"), *counts[1], "")
     more = [Text(f"... and {len(topk) - room} more", "dim")] if len(topk) > room else []
@@ -189,7 +193,8 @@ def _copies(count: int | None, first_seen: Any, now: Any) -> str:
 def sides(pair: Pair, handle: StreamHandle) -> tuple[Side, Side]:
     """The two records of a pair in the window."""
     newer, older = handle.texts(pair)
-    return Side(pair.newer, pair.start, newer or ""), Side(pair.older, None, older or "")
+    records = pair.newer_record or {}, pair.older_record or {}
+    return Side(pair.newer, pair.start, newer or "", kept=records[0]), Side(pair.older, None, older or "", kept=records[1])
 
 
 def _in_a_line(newer: Side, older: Side) -> str:

@@ -78,6 +78,7 @@ def prepare(batch: Batch, reading: Reading, first: int) -> tuple[pa.Table, pa.Ar
         found["tokens"] = _items(tokens, wrong) if columns.group_by is not None else _one(tokens)
     if columns.stream is not None:
         found["stream"] = _text(column_of(rows, columns.stream))
+    found |= {name: _one(column_of(rows, name)) for name in columns.keep if name not in found}
     table = pa.table(found)
     if columns.group_by is None:
         wrong.append(_why_unusable(table, reading))

@@ -69,7 +69,7 @@ class Columns:
     """The columns of an input. The words of several ``text`` columns count together; with ``tokens`` they are only shown.
 
     With ``group_by``, the rows that have the same value there are one set; ``tokens`` is then the column of their items, one in
-    each row.
+    each row. ``keep``: columns that results show.
     """
 
     id: str | None = None
@@ -79,6 +79,7 @@ class Columns:
     stream: str | None = None
     group_by: str | None = None
     notes: tuple[str, ...] = field(default=(), compare=False)
+    keep: tuple[str, ...] = ()
 
     def named(self) -> list[tuple[str, str]]:
         """Option and column name, for each column that is set."""
@@ -168,6 +169,7 @@ def infer(named: Columns, kinds: Kinds) -> Columns:
         raise InvalidArgument(f"with --group-by {named.group_by}, that column is the id of a set; leave out --id {named.id}")
     for option, name in named.named():
         check(option, name, kinds, grouped=named.group_by is not None)
+    _check_keep(named, kinds)
     chosen = named if named.group_by is None else replace(named, id=named.group_by)
     if chosen.id is None:
         chosen = _with(chosen, "id", _infer_id(_free(chosen, kinds)))
@@ -178,6 +180,34 @@ def infer(named: Columns, kinds: Kinds) -> Columns:
     if chosen.tokens is None and not chosen.text:
         chosen = _infer_content(chosen, kinds) if chosen.group_by is None else _infer_item(chosen, kinds)
     return chosen
+
+
+MADE = ("id", "time", "text", "tokens", "stream", "reason", "items", "line", "given_id", "given_time", "row")
+"""Names of columns of sets, whatever those of the input are called."""
+
+
+def _check_keep(named: Columns, kinds: Kinds) -> None:
+    """Refuse columns that cannot be kept."""
+    for place, name in enumerate(named.keep):
+        check("--keep", name, kinds)
+        if name.lower() in (other.lower() for other in named.keep[:place]):
+            raise InvalidArgument(f"--keep names the column {name!r} twice")
+    if named.keep and named.group_by is not None:
+        raise InvalidArgument(
+            "with --group-by, a set is made of several rows, and no columns of them are kept; leave out --keep"
+        )
+
+
+def check_kept(columns: Columns) -> None:
+    """Refuse to keep columns that sets have under the same name, made of others: one that is read as it is may be kept."""
+    text = columns.text[0] if len(columns.text) == 1 else None
+    read = {columns.id: "id", columns.time: "time", text: "text", columns.tokens: "tokens", columns.stream: "stream"}
+    for name in columns.keep:
+        if name.lower() in MADE and read.get(name) != name:
+            raise InvalidArgument(
+                f"the column {name!r} cannot be kept, because sets have a column of this name that is made of another one; "
+                "rename it first"
+            )
 
 
 def check(option: str, name: str, kinds: Kinds, grouped: bool = False) -> None:

@@ -11,7 +11,7 @@ import pyarrow as pa
 import pyarrow.compute as pc
 
 from swoop.errors import InvalidArgument, InvalidFile
-from swoop.reading.columns import Columns, Kind, infer, kinds_of
+from swoop.reading.columns import Columns, Kind, check_kept, infer, kinds_of
 from swoop.reading.date_columns import count_readable
 from swoop.reading.dates import EPOCHS, ISO, TimeFormat, find_time_format, read_time
 from swoop.reading.guesses import Ambiguous, choose, guess_time_format
@@ -92,7 +92,7 @@ class Reading:
     @property
     def used(self) -> list[str]:
         """The columns that are read."""
-        return list(dict.fromkeys(name for _, name in self.columns.named()))
+        return list(dict.fromkeys([*(name for _, name in self.columns.named()), *self.columns.keep]))
 
     @property
     def stream(self) -> str | None:
@@ -123,6 +123,7 @@ def decide(
         raise InvalidArgument(
             "with --group-by, sets consist of the values of a column: name it with --tokens, and leave out --text"
         )
+    check_kept(columns)
     time = str(columns.time)
     values = column_of(sample, time)
     integers = window is not None and window.kind == "integer"

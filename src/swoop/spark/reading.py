@@ -145,10 +145,13 @@ def prepare(rows: DataFrame, reading: Reading) -> DataFrame:
             found["text"] = _shown(tokens, _type(rows, columns.tokens))
     if columns.stream is not None:
         found["stream"] = _column(rows, columns.stream).cast("string")
+    found |= {name: _column(rows, name) for name in columns.keep if name not in found}
     # in two steps, so that nothing is done twice
     sets = rows.select(*(column.alias(name) for name, column in found.items()))
     given = ("given_id", "given_time", "line")
-    return sets.select(*(name for name in found if name not in given), F.coalesce(*_wrong(sets, reading)).alias("reason"))
+    return sets.select(
+        *(quoted(name) for name in found if name not in given), F.coalesce(*_wrong(sets, reading)).alias("reason")
+    )
 
 
 def _wrong(sets: DataFrame, reading: Reading) -> list[Column]:
