@@ -27,12 +27,16 @@ settings.load_profile("ci" if os.environ.get("CI") else "default")
 collect_ignore = [] if "SWOOP_LARGE" in os.environ else ["spark/test_large.py"]  # 8 GB: make large
 
 LONGEST = (
+    "tests.spark.test_storage",
     "tests.spark.test_kafka",
     "tests.spark.test_connect",
     "tests.spark.test_burst",
+    "tests.test_notebook",
     "tests.test_trials",
     "tests.test_exactness",
     "tests.live.test_live_join",
+    "tests.join.test_crafted_files",
+    "tests.join.test_families",
     "tests.paper.test_baselines",
 )
 WATCHED = 10  # examples of a property, by coverage

@@ -125,8 +125,8 @@ def s3_settings(address: str) -> dict[str, str]:
 
 
 def s3_jars() -> str:
-    """The jars of S3A, for the setting ``spark.driver.extraClassPath``."""
-    return f"{_folder()}/s3a/*"
+    """The jars of S3A, for the setting ``spark.jars``: with another class path, Java could not use the archive of classes."""
+    return ",".join(sorted(map(str, _folder().glob("s3a/*.jar"))))
 
 
 def serve() -> None:

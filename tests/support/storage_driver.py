@@ -21,7 +21,7 @@ from tests.support.storage_checks import check_stores
 def connect(settings: dict[str, str]) -> SparkSession:
     """A session that knows HDFS and S3."""
     given: dict[str, Any] = {name.replace(".", "_"): value for name, value in settings.items()}
-    return session("local[2]", spark_sql_shuffle_partitions=2, spark_driver_extraClassPath=storage.s3_jars(), **given)
+    return session("local[2]", spark_sql_shuffle_partitions=2, spark_jars=storage.s3_jars(), **given)
 
 
 def start(spark: SparkSession, folder: str, rows: str) -> Any:
