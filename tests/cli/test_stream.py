@@ -1,6 +1,6 @@
 """``swoop stream`` on folders, to the end, and stopped by Ctrl-C.
 
-Tests of swoop.cli.sources, swoop.cli.unequal.
+Tests of swoop.cli.alerting, swoop.cli.sources, swoop.cli.unequal.
 """
 
 from __future__ import annotations

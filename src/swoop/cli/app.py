@@ -329,6 +329,7 @@ def stream(
         swoop stream hdfs:///incoming --master spark://master:7077 --cells 6 --checkpoint hdfs:///state
     """
     from swoop.cli import stream as command
+    from swoop.cli.alerting import find_alert
     from swoop.cli.history import JoinOptions
     from swoop.cli.kafka_options import find_options
 
@@ -344,7 +345,7 @@ def stream(
         late=late,
         rejected=rejected,
         kafka=find_options(kafka_option or (), kafka_options),
-        alert=command.find_alert(alert, alert_from, alert_limit, families is not None),
+        alert=find_alert(alert, alert_from, alert_limit, families is not None),
         target_size=target_size,
         final_after=final_after,
         retention=retention,

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import logging
-import shlex
 import signal
 import tempfile
 import threading
@@ -14,7 +13,8 @@ from contextlib import ExitStack, contextmanager, suppress
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any
 
-from swoop.cli.console import ORANGE, RED, counted, hidden, info
+from swoop.cli.alerting import summarise_alerts
+from swoop.cli.console import ORANGE, RED, hidden, info
 from swoop.cli.family_views import find_family_view
 from swoop.cli.guard import FAILURE, INTERRUPTED, WrongUsage
 from swoop.cli.history import EQUAL_LEFT_OUT, JoinOptions, check_unequal
@@ -125,28 +125,6 @@ class StreamOptions:
             find_size(size)
         elif not size.isdecimal() or int(size) == 0:
             raise WrongUsage(f"for a topic, --batch-size must be a number of messages, not {size!r}")
-
-
-def find_alert(target: str | None, least: float | None, per_minute: int | None, families: bool) -> AlertSettings | None:
-    """Who is told of what, checked."""
-    from swoop.live.alerts import PER_MINUTE, alert
-
-    if target is None:
-        if least is not None or per_minute is not None:
-            raise WrongUsage(f"{'--alert-limit' if least is None else '--alert-from'} requires --alert")
-        return None
-    size = None if least is None or not least.is_integer() else int(least)
-    if families and least is not None and size is None:
-        raise WrongUsage(f"with --families, --alert-from is a number of records, not {least:g}")
-    try:
-        return alert(
-            target if target.startswith(("http:", "https:")) else shlex.split(target),
-            min_similarity=None if families else least,
-            min_size=size if families else None,
-            per_minute=PER_MINUTE if per_minute is None else per_minute,
-        )
-    except ValueError as error:  # also of the quotes in a command
-        raise WrongUsage(f"--alert: {error}") from None
 
 
 @contextmanager
@@ -334,27 +312,11 @@ def _summarise(handle: Handle, reasons: Reasons, before: Any, seconds: float, wh
         info(f"with earlier runs of this checkpoint: {stats.rows:,} rows, {stats.changes:,} changes")
     for line in reasons.lines(HINTS):
         info(f"  rejected {line}", style=ORANGE)
-    _summarise_alerts(handle, before)
+    summarise_alerts(handle, before)
     if rows and reasons.rows >= rows:
         info("swoop: no row could be used; check --id, --time (--time-unit, --time-format) and --text or --tokens", style=RED)
         return FAILURE
     return 0
-
-
-def _summarise_alerts(handle: Handle, before: Any) -> None:
-    """Say what became of the alerts of this run, if there were any."""
-    stats = handle.stats
-    sent, failed, left_out = (
-        getattr(stats, name) - getattr(before, name) for name in ("alerts", "alerts_failed", "alerts_left_out")
-    )
-    if sent or failed or left_out or stats.alerts_waiting:
-        info(
-            f"{counted(sent, 'alert', 'alerts')} delivered, {failed:,} given up, {left_out:,} over the limit, "
-            f"{stats.alerts_waiting:,} not delivered yet",
-            style=ORANGE if failed or stats.alerts_waiting else None,
-        )
-    if handle.alert_problem is not None:
-        info(f"  the last that failed: {handle.alert_problem}", style=ORANGE)
 
 
 def _warn_if_nothing_is_usable(handle: Handle) -> bool:

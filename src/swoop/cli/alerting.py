@@ -1,0 +1,50 @@
+"""``swoop stream --alert``: who is told of what, and what became of it."""
+
+from __future__ import annotations
+
+import shlex
+from typing import TYPE_CHECKING, Any
+
+from swoop.cli.console import ORANGE, counted, info
+from swoop.cli.guard import WrongUsage
+
+if TYPE_CHECKING:
+    from swoop.live.alerts import AlertSettings
+
+
+def find_alert(target: str | None, least: float | None, per_minute: int | None, families: bool) -> AlertSettings | None:
+    """Who is told of what, checked."""
+    from swoop.live.alerts import PER_MINUTE, alert
+
+    if target is None:
+        if least is not None or per_minute is not None:
+            raise WrongUsage(f"{'--alert-limit' if least is None else '--alert-from'} requires --alert")
+        return None
+    size = None if least is None or not least.is_integer() else int(least)
+    if families and least is not None and size is None:
+        raise WrongUsage(f"with --families, --alert-from is a number of records, not {least:g}")
+    try:
+        return alert(
+            target if target.startswith(("http:", "https:")) else shlex.split(target),
+            min_similarity=None if families else least,
+            min_size=size if families else None,
+            per_minute=PER_MINUTE if per_minute is None else per_minute,
+        )
+    except ValueError as error:  # also of the quotes in a command
+        raise WrongUsage(f"--alert: {error}") from None
+
+
+def summarise_alerts(handle: Any, before: Any) -> None:
+    """Say what became of the alerts of this run, if there were any."""
+    stats = handle.stats
+    sent, failed, left_out = (
+        getattr(stats, name) - getattr(before, name) for name in ("alerts", "alerts_failed", "alerts_left_out")
+    )
+    if sent or failed or left_out or stats.alerts_waiting:
+        info(
+            f"{counted(sent, 'alert', 'alerts')} delivered, {failed:,} given up, {left_out:,} over the limit, "
+            f"{stats.alerts_waiting:,} not delivered yet",
+            style=ORANGE if failed or stats.alerts_waiting else None,
+        )
+    if handle.alert_problem is not None:
+        info(f"  the last that failed: {handle.alert_problem}", style=ORANGE)
