@@ -8,7 +8,7 @@ READY := $(VENV)/.ready
 UV = VIRTUAL_ENV=$(VENV) $(BIN)/uv  # installs several times as fast as pip
 SOAK ?= 5
 
-.PHONY: demo test test-spark kernels java needs soak mutants large bench docs wheel lint format clean
+.PHONY: demo test test-spark kernels java needs soak mutants large bench docs pictures wheel lint format clean
 
 demo: $(READY)
 	$(BIN)/swoop demo
@@ -88,6 +88,10 @@ $(READY): pyproject.toml constraints.txt
 	@echo "installing Swoop and what it needs into $(VENV), about a minute ..."
 	$(UV) pip install --quiet --constraint constraints.txt --build-constraint constraints.txt --group dev --editable '.[all]'
 	touch $(READY)
+
+# The pictures of the live page and the terminal in README and site, from real runs.
+pictures: $(READY) needs
+	$(BIN)/python -m docs.images.pictures
 
 # The package, in the folder dist, to be installed anywhere: pip install 'dist/<the wheel>[all]'. It has machine code for this Python and
 # common processors, so that nothing is compiled after installing; with other versions of Numba, the first run compiles.

@@ -120,6 +120,7 @@ def test_from_the_command_line(broker: Broker, tmp_path: Path) -> None:
         f"ssl.truststore.type=PEM\nkafka.ssl.truststore.location={broker.authority}\n"
     )
     options = ("--once", "--json", "-k", "3", "--window", "20s", "--jars", connector, "--changes", out, "--master", "local[2]")
+    options = (*options, "--keep", "text")
     options = (*options, "--kafka-options", str(login), "--kafka-option", "sasl.mechanism=PLAIN")
     first = ("stream", source, *options, "--checkpoint", str(tmp_path / "state"))
     none = ("stream", f"kafka://{broker.servers}/none", "--once", "--jars", connector)
@@ -133,6 +134,9 @@ def test_from_the_command_line(broker: Broker, tmp_path: Path) -> None:
     for changes in (ended.stdout.splitlines(), [record.value or "" for record in found]):
         read = map(json.loads, changes)
         assert [(c["kind"], c["newer"], c["older"], c["similarity"]) for c in read] == expected
+    texts = {row["id"]: row["text"] for row in rows}
+    for change in (json.loads(record.value or "") for record in found):
+        assert [change["newer_text"], change["older_text"]] == [texts[change["newer"]], texts[change["older"]]]
     assert "using 'id' as id; using 'time' as time; using 'text' as text" in ended.stderr
     assert "61 rows in" in ended.stderr
     assert "0 late, 1 rejected" in ended.stderr

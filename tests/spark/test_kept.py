@@ -16,6 +16,7 @@ import swoop
 from swoop.errors import InvalidArgument, InvalidData
 from swoop.spark import (
     at_least_once,
+    families_changes,
     families_history,
     families_stream,
     result_files,
@@ -24,6 +25,7 @@ from swoop.spark import (
     topk_stream,
     words,
 )
+from tests.spark.test_changes import run
 from tests.spark.test_history import history
 from tests.spark.test_slices import stays_of
 from tests.spark.test_stream import posts, write_files
@@ -168,5 +170,9 @@ def test_live_families_show_the_records_of_representatives(spark: SparkSession, 
     assert found
     for one in found:
         assert one.record == {"text": told[one.representative][0], "Side": told[one.representative][2]}
+    changes = run(families_changes(stream_of(spark, tmp_path / "in"), 0.6, "20 s", tokens=words("text"), keep="text"), tmp_path)
+    rows = [row for row in changes.to_pylist() if row["reason"] is None]
+    assert len(rows) > 20
+    assert all(row["representative_text"] == told[row["representative"]][0] for row in rows)
     with pytest.raises(InvalidArgument, match=r"keep=\['text'\] needs cells=1: with 3 cells, no columns are kept"):
         topk_stream(stream_of(spark, tmp_path / "in"), 3, "20 s", tokens=words("text"), cells=3, keep="text")
