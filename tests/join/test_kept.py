@@ -48,10 +48,10 @@ class Told:
         self.time += self.rng.randrange(3)
         tokens = self.rng.choices("abc", k=self.rng.randrange(1, 4))
         record = {"number": self.rng.randrange(100), "text": self.rng.choice(["x", "y", None])}
-        return tokens, self.time, None if self.rng.random() < 0.2 else record
+        return tokens, self.time, self.rng.choice([None, record, record, record])
 
     def arrived(self, record: dict[str, Any] | None) -> None:
-        self.records.append(dict.fromkeys(COLUMNS) if record is None else record)
+        self.records.append({**dict.fromkeys(COLUMNS), **(record or {})})
 
 
 def insert_some(join: Any, told: Told) -> None:
@@ -59,6 +59,9 @@ def insert_some(join: Any, told: Told) -> None:
     rng = told.rng
     if rng.random() < 0.4:
         tokens, time, record = told.set()
+        if record is not None:
+            others = {}, {"text": "z"}, {"number": record["number"] + 0.5}
+            record = rng.choice([record, record, *others])
         join.insert(tokens, time, record=record)
         told.arrived(record)
     elif rng.random() < 0.8:
@@ -84,17 +87,12 @@ def check_pairs(pairs: Any, told: Told) -> None:
     for side, place in (("newer", 0), ("older", 1)):
         wanted = [told.records[pair.arrivals[place]] for pair in rows]
         found = [getattr(pair, f"{side}_record") for pair in rows]
-        if f"{side}_number" not in table.column_names:  # nothing was ever kept
-            assert all(record is None for record in found)
-            assert all(value is None for record in wanted for value in record.values())
-            continue
-        assert found == wanted
-        assert [dict(zip(COLUMNS, row.values(), strict=True)) for row in columns_of(table, side)] == wanted
-
-
-def columns_of(table: pa.Table, side: str) -> list[dict[str, Any]]:
-    found: list[dict[str, Any]] = table.select([f"{side}_{name}" for name in COLUMNS]).to_pylist()
-    return found
+        known = [name for name in COLUMNS if f"{side}_{name}" in table.column_names]  # others were never kept
+        assert all(record[name] is None for record in wanted for name in COLUMNS if name not in known)
+        assert [record if record is None else set(record) for record in found] == [set(known) or None] * len(found)
+        assert [{**dict.fromkeys(COLUMNS), **(record or {})} for record in found] == wanted
+        for name in known:
+            assert table[f"{side}_{name}"].to_pylist() == [record[name] for record in wanted]
 
 
 @pytest.mark.parametrize("options", JOINS, ids=str)
@@ -248,6 +246,51 @@ def test_what_cannot_be_kept_is_refused_and_changes_nothing() -> None:
     assert join.topk()[0].newer_record == {"text": "y"}
 
 
+@pytest.mark.parametrize(
+    ("first", "then"),
+    [
+        (12, 12.99),
+        (5, -0.9),
+        (2.5, 7),
+        ([1], [1.5, None]),
+        ({"a": 1}, {"a": 1.5, "b": 2}),
+        (dt.datetime(2024, 1, 1, tzinfo=dt.UTC), dt.datetime(2024, 1, 1, 2, tzinfo=dt.timezone(dt.timedelta(hours=2)))),
+    ],
+)
+def test_single_values_are_kept_as_they_are(first: Any, then: Any) -> None:
+    """Types that go together become one that has all values."""
+    join = swoop.TopKJoin(k=1, window=5)
+    join.insert(["a"], 1, record={"x": first})
+    join.insert(["a"], 2, record={"x": then})
+    (pair,) = join.topk()
+    assert (pair.newer_record["x"], pair.older_record["x"]) == (
+        then,
+        {**dict.fromkeys(then), **first} if type(first) is dict else first,
+    )
+
+
+@pytest.mark.parametrize(
+    ("first", "then"),
+    [
+        (dt.date(2024, 1, 1), dt.datetime(2024, 1, 1, 15)),
+        (dt.datetime(2024, 1, 1, tzinfo=dt.UTC), dt.datetime(2024, 1, 1)),
+        (5, True),
+        (1.5, 2**60 + 1),
+        (2**60 + 1, 1.5),
+        (5, "five"),
+    ],
+)
+def test_single_values_that_do_not_go_together_are_refused(first: Any, then: Any) -> None:
+    join = swoop.TopKJoin(k=1, window=5)
+    join.insert(["a"], 1, record={"x": first})
+    for record in ({"x": then}, {"x": then}):  # a refused one changes nothing
+        with pytest.raises(InvalidData, match="column 'x'"):
+            join.insert(["a"], 2, record=record)
+    join.insert(["a"], 2, record={"x": first})
+    (pair,) = join.topk()
+    assert pair.newer_record == pair.older_record == {"x": first}
+
+
 def test_results_stay_as_they_were_when_sets_leave() -> None:
     join = swoop.TopKJoin(k=1, window=3)
     join.insert(["a"], 1, record={"text": "first"})
@@ -345,7 +388,8 @@ def test_histories_show_their_records(copies: Any, rng: random.Random) -> None:
     frame = found.to_arrow()
     assert frame.column_names[:6] == ["newer", "older", "similarity", "overlap", "enter", "leave"]
     for side in ("newer", "older"):
-        shown = [dict(zip(COLUMNS, row.values(), strict=True)) for row in columns_of(frame, side)]
+        rows = frame.select([f"{side}_{name}" for name in COLUMNS]).to_pylist()
+        shown = [dict(zip(COLUMNS, row.values(), strict=True)) for row in rows]
         assert shown == [told[name] for name in frame[side].to_pylist()]
     families = swoop.families_history(batches, 0.5, 6, keep="text", threads=1)
     assert families.to_arrow()["representative_text"].to_pylist() == [told[f.representative]["text"] for f in families]  # type: ignore[index]

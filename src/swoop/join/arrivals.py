@@ -127,17 +127,19 @@ class Arrivals:
             finally:
                 self._finish()
 
-    def _read_record(self, record: Mapping[str, Any]) -> pa.Table:
+    def _read_record(self, record: Mapping[str, Any]) -> pa.Table | None:
         from swoop.join.kept import read_record
 
         row = read_record(record, None if self._kept is None else self._kept.schema)
+        if not row.num_columns:
+            return None
         self._check_kept(row)
         return row
 
-    def _check_kept(self, rows: pa.Table | None) -> None:
+    def _check_kept(self, rows: pa.Table) -> None:
         """Refuse columns that do not go with those that are kept already."""
         if self._kept is not None:
-            self._kept.widened(rows)
+            self._kept.check(rows)
 
     def _begin(
         self,

@@ -6,6 +6,7 @@ They are Arrow columns by arrival number, of the sets of the window and of first
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
+from contextlib import suppress
 from typing import Any
 
 import numpy as np
@@ -80,14 +81,25 @@ def read_record(record: object, known: pa.Schema | None) -> pa.Table:
     for name in check_keep(list(record)):
         kind = known.field(name).type if known is not None and name in known.names else None
         try:
-            values = pa.array([record[name]], kind)
-        except (pa.ArrowException, TypeError, ValueError, OverflowError):
-            try:
+            values = _as_known(record[name], kind)
+            if values is None:
                 values = pa.array([record[name]])  # of a type that may go with that of the others
-            except (pa.ArrowException, TypeError, ValueError, OverflowError) as error:
-                raise InvalidData(f"the value {record[name]!r:.60} of {name!r} cannot be kept: {error}") from error
+        except (pa.ArrowException, TypeError, ValueError, OverflowError) as error:
+            raise InvalidData(f"the value {record[name]!r:.60} of {name!r} cannot be kept: {error}") from error
         found[name] = as_kept(values, name)
     return pa.table(found)
+
+
+def _as_known(value: Any, kind: pa.DataType | None) -> pa.Array | None:
+    """A value with the type of the others, if it is the same there: Arrow makes an integer of 12.99, and a date of a time."""
+    if kind is None:
+        return None
+    with suppress(pa.ArrowException, TypeError, ValueError, OverflowError):
+        values = pa.array([value], kind)
+        found = values[0].as_py()
+        if found == value and isinstance(found, bool) == isinstance(value, bool):
+            return values
+    return None
 
 
 class Kept:
@@ -104,9 +116,24 @@ class Kept:
         self._sets = TablePayloads()
         self._named: tuple[np.ndarray, pa.Table] = np.empty(0, np.int64), schema.empty_table()  # first sets that have left
 
-    def widened(self, rows: pa.Table | None) -> pa.Schema:
+    def check(self, rows: pa.Table) -> None:
+        """Refuse rows that do not go together with those that are kept: their types, or a value that another type has not."""
+        schema = self._widened(rows)
+        known = [] if schema == self.schema else [self._named[1], *self._sets.tables()]
+        for table in (rows, *known):
+            for field in table.schema:
+                kind = schema.field(field.name).type
+                try:
+                    table[field.name].cast(kind)
+                except pa.ArrowException as error:
+                    raise InvalidData(
+                        f"column {field.name!r} is kept with type {kind} now, which does not have all of its values: {error}; "
+                        "cast it first"
+                    ) from None
+
+    def _widened(self, rows: pa.Table) -> pa.Schema:
         """The schema when there are these rows, too; refuses what does not go together."""
-        return self.schema if rows is None or rows.schema == self.schema else unified(self.schema, rows.schema)
+        return self.schema if rows.schema == self.schema else unified(self.schema, rows.schema)
 
     def add(self, arrivals: int, rows: pa.Table | None, count: int) -> None:
         """Take what is kept of the next ``count`` sets after so many arrivals."""
@@ -114,7 +141,7 @@ class Kept:
             return
         if rows is None:
             rows = pa.table([pa.nulls(count, field.type) for field in self.schema], self.schema)
-        self.schema = self.widened(rows)
+        self.schema = self._widened(rows)
         self._sets.add(arrivals, rows)
 
     def cut(self, arrivals: int) -> None:

@@ -139,6 +139,10 @@ class TablePayloads(_Payloads["pa.Table"]):
             first, rows = self._segments[-1]
             self._segments[-1] = first, rows.slice(0, stop - first)
 
+    def tables(self) -> list[pa.Table]:
+        """All rows."""
+        return [rows for _, rows in self._segments]
+
     def knows(self, arrivals: np.ndarray) -> np.ndarray:
         """Which of some sets are known."""
         if not self._segments:
