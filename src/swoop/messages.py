@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import datetime as dt
+import json
+import math
 from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
@@ -35,6 +37,26 @@ def message(change: Change | FamilyChange, texts: tuple[str | None, str | None])
         "older_text": texts[1],
         **{name: getattr(pair, name) for name in (*copies, *records)},
     }
+
+
+def to_json(value: Any, indent: int | None = None, ascii: bool = False) -> str:
+    """A value as JSON that every reader takes: numbers that JSON does not have are null.
+
+    >>> to_json({"price": float("nan"), "time": dt.date(2024, 5, 1)})
+    '{"price": null, "time": "2024-05-01"}'
+    """
+    try:
+        return json.dumps(value, default=in_json, ensure_ascii=ascii, indent=indent, allow_nan=False)
+    except ValueError:
+        return json.dumps(_finite(value), default=in_json, ensure_ascii=ascii, indent=indent)
+
+
+def _finite(value: Any) -> Any:
+    if isinstance(value, float):
+        return value if math.isfinite(value) else None
+    if isinstance(value, dict):
+        return {name: _finite(inner) for name, inner in value.items()}
+    return [_finite(inner) for inner in value] if isinstance(value, list | tuple) else value
 
 
 def in_json(value: Any) -> Any:

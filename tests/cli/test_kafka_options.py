@@ -47,6 +47,17 @@ def test_topics_get_them() -> None:
     assert "kafka" in settings_for(["kafka://a:1/in"], None)["spark_sql_redaction_options_regex"]
 
 
+def test_all_secrets_of_a_login_are_hidden(capfd: pytest.CaptureFixture[str]) -> None:
+    login = 'required clientId="me" clientSecret="s3cr3t-value" password="a\\"b-rest" token=abcdef;'
+    find_options([f"sasl.jaas.config={login}", "ssl.private.key.passphrase=mellon"], None)
+    capfd.readouterr()
+    info('shown: me; hidden: s3cr3t-value, a\\"b-rest, abcdef, mellon')
+    said = capfd.readouterr().err
+    assert "me;" in said
+    for secret in ("s3cr3t-value", "b-rest", "abcdef", "mellon"):
+        assert secret not in said
+
+
 def test_secrets_are_in_no_message(capfd: pytest.CaptureFixture[str], caplog: pytest.LogCaptureFixture) -> None:
     find_options([f"sasl.jaas.config={JAAS}", "ssl.key.password=s3cr3t", "ssl.keystore.key=MIIEvQ", "client.id=swoop"], None)
     warned = " ".join(capfd.readouterr().err.split())

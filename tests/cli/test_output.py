@@ -1,6 +1,6 @@
 """Where results can go, and where streams come from.
 
-Tests of swoop.cli.output, swoop.cli.sources.
+Tests of swoop.cli.output, swoop.cli.sources, swoop.spreadsheets.
 """
 
 from __future__ import annotations
@@ -37,10 +37,11 @@ def test_sources() -> None:
     assert FolderSource.find("in", None, None).files.paths == ("in/x.parquet",)
     assert FolderSource.find("empty", "json", "id long").files.paths == ()
     assert TopicSource.find("kafka://host:1/posts", "latest") == TopicSource("host:1", "posts", "latest")
-    assert list(settings_for(["in", "kafka://h:1/t"], None)) == ["spark_jars_packages"]
-    assert settings_for(["kafka://h:1/t"], "a.jar") == {"spark_jars": "a.jar"}
-    assert settings_for(["in", None], None) == {}
+    assert list(settings_for(["kafka://h:1/t"], None)) == ["spark_jars_packages", "spark_sql_redaction_options_regex"]
+    assert settings_for(["kafka://h:1/t"], "in/x.parquet")["spark_jars"] == "in/x.parquet"
+    assert settings_for([], None) == {}
     for call in (
+        lambda: settings_for(["kafka://h:1/t"], "none.jar"),
         lambda: FolderSource.find("none", None, None),
         lambda: FolderSource.find("empty", None, None),
         lambda: FolderSource.find("s3a://bucket/in", None, None),

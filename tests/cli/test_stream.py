@@ -269,6 +269,7 @@ def test_no_rows_on_standard_input(monkeypatch: pytest.MonkeyPatch) -> None:
     ("arguments", "message"),
     [
         (("none",), "there is no folder 'none'"),
+        ((__file__,), "is a file; a stream reads the files of a folder"),
         (("kafka://host",), "names no topic"),
         ((".", "--lateness", "soon"), "cannot parse the lateness"),
         ((".", "--max-ahead", "far"), "cannot parse the max_ahead"),
@@ -403,7 +404,7 @@ def test_no_equal(tmp_path: Path, folder: Path) -> None:
     found = [json.loads(line) for line in done.stdout.splitlines()]
     assert [(c["kind"], c["newer"], c["older"]) for c in found] == [(c.kind, c.pair.newer, c.pair.older) for c in different]
     assert sum(pq.read_metadata(path).num_rows for path in (tmp_path / "out").glob("*.parquet")) == len(changes)
-    assert "pairs of equal sets are left out" in done.stderr
+    assert "pairs of equal sets are not shown" in done.stderr
     refused = swoop("stream", folder, "--once", "--no-equal", "--similarity", "overlap")
     assert (refused.exit_code, "--no-equal is not available for overlap" in refused.stderr) == (2, True)
     families = swoop("stream", folder, "--once", "--no-equal", "--families", 0.5)

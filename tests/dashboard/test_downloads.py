@@ -5,6 +5,7 @@ Tests of swoop.dashboard.change_log, swoop.dashboard.downloads, swoop.dashboard.
 
 from __future__ import annotations
 
+import datetime as dt
 import io
 import json
 from collections.abc import Callable, Iterator
@@ -79,6 +80,27 @@ def test_the_result_and_all_changes(page: Page, posts: Posts, format: str) -> No
     assert set(table(page, "family-changes", format)["kind"].to_pylist()) == {"born", "grew"}
 
 
+@pytest.mark.parametrize("format", ["csv", "parquet"])
+def test_kept_columns(format: str) -> None:
+    join = swoop.TopKJoin(k=2, window="1 hour", track_changes=True)
+    when = dt.datetime(2024, 5, 1, 12, tzinfo=dt.UTC)
+    kept = {
+        "text": ["win a phone"] * 2,
+        "tags": [["a", "b"], []],
+        "raw": [b"\xff", None],
+        "at": [when, when],
+        "x": [{"y": 1.5}, None],
+    }
+    join.insert_many({"tokens": [["a"], ["a"]], "time": [when, when], **kept}, keep=list(kept))
+    with serve(join) as page:
+        page.board.take_changes(join.changes())
+        for what in ("result", "changes"):
+            found = table(page, what, format)
+            assert len(set(found.column_names)) == len(found.column_names)
+            (row,) = found.to_pylist()
+            assert (row["newer_text"], row["older_tags"]) == ("win a phone", '["a", "b"]' if format == "csv" else ["a", "b"])
+
+
 def test_what_is_not_there_is_said() -> None:
     with serve(Still([])) as page, httpx.Client(base_url=page.url) as client:
         answer = client.get("download/changes.csv")
@@ -104,6 +126,13 @@ def test_a_log_has_all_changes_in_their_order(sizes: list[int], part: int) -> No
     assert kept.complete
     assert kept.rows == told
     assert [time for table in kept.parts for time in table["time"].to_pylist()] == list(range(told))
+
+
+def test_no_changes_take_no_memory() -> None:
+    log = ChangeLog()
+    for _ in range(10):
+        log.put([])
+    assert log._waiting == []
 
 
 def test_a_log_is_bounded_and_says_what_is_missing() -> None:

@@ -246,6 +246,29 @@ def test_what_cannot_be_kept_is_refused_and_changes_nothing() -> None:
     assert join.topk()[0].newer_record == {"text": "y"}
 
 
+def test_arrays_that_the_caller_writes_to() -> None:
+    """Records are what they were when they arrived."""
+    numbers = np.array([10, 20])
+    join = swoop.TopKJoin(k=1, window=5)
+    join.insert_many({"tokens": [["a"], ["a"]], "time": [1, 2], "n": numbers}, keep="n")
+    numbers[:] = 99
+    (pair,) = join.topk()
+    assert (pair.newer_record, pair.older_record) == ({"n": 20}, {"n": 10})
+
+
+@pytest.mark.parametrize("sizes", [(2, 1), (2, 2), (6, 1)])
+@pytest.mark.parametrize("values", [(2**60 + 1, float("nan")), (np.datetime64("9999-01-01", "s"), np.datetime64(1, "ns"))])
+def test_values_that_the_common_type_does_not_have(values: tuple[Any, Any], sizes: tuple[int, int]) -> None:
+    join = swoop.TopKJoin(k=3, window=100, track_changes=True)
+    batches = [{"tokens": [["a"]] * n, "time": list(range(n)), "x": [x] * n} for n, x in zip(sizes, values, strict=True)]
+    join.insert_many(batches[0], keep="x")
+    with pytest.raises(InvalidData, match="column 'x'"):
+        join.insert_many({**batches[1], "time": [9] * sizes[1]}, keep="x")
+    assert join.stats.sets == sizes[0]
+    assert len(join.changes()) > 0
+    assert all(pair.newer_record == pair.older_record for pair in join.topk())
+
+
 @pytest.mark.parametrize(
     ("first", "then"),
     [

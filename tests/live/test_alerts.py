@@ -299,6 +299,17 @@ def test_given_up_after_so_many_tries(folder: Path, server: WebServer, monkeypat
     assert server.arrived[0]["left_out"] == 1
 
 
+@pytest.mark.parametrize("to", ["https://hooks..example.com/secret", ["/bin/cat", "a\0b"]])
+def test_given_up_whatever_is_raised(folder: Path, monkeypatch: pytest.MonkeyPatch, to: Any) -> None:
+    monkeypatch.setattr(alert_delivery.AlertDelivery, "_pause", lambda self, seconds: True)
+    output = stream(folder, alert(to), ROWS[:4])
+    deliver(output)
+    assert output.counts()["alerts_failed"] == 3
+    assert output.counts()["alerts_waiting"] == 0
+    assert "cannot be used" in (output.problem or "")
+    assert "secret" not in (output.problem or "")
+
+
 def test_no_batch_waits_for_a_server_that_hangs(folder: Path, server: WebServer) -> None:
     server.answers.append(HANG)
     with alerting(alert(server.url)):
@@ -335,6 +346,8 @@ def test_a_command_gets_what_a_record_says_as_data(folder: Path, tmp_path: Path)
 def test_commands_that_fail(folder: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     says = alert([sys.executable, "-c", "import sys; sys.exit('first\\nno such channel')"]).to
     assert says.deliver(b"{}") == Failure(f"the command {sys.executable!r} ended with exit code 1: no such channel")
+    obeys = alert([sys.executable, "-c", "import sys; sys.exit('no \\x1b[2J way')"]).to
+    assert obeys.deliver(b"{}") == Failure(f"the command {sys.executable!r} ended with exit code 1: no  [2J way")
     monkeypatch.setattr(alert_targets, "TIMEOUT", 1.0)
     child = tmp_path / "child"
     hangs = alert(["/bin/sh", "-c", f"(sleep 5; touch {child}) & sleep 60"]).to
@@ -427,6 +440,7 @@ def test_damaged_files_are_named(folder: Path) -> None:
         ("https://me:secret@host/", {}, InvalidArgument, "at host has a name or a password"),
         ([], {}, InvalidArgument, "no words"),
         (["no-such-command-here"], {}, InvalidArgument, "there is no command 'no-such-command-here'"),
+        (["HTTPS://hooks.example.com/secret"], {}, InvalidArgument, "is no command; give a web address as one text"),
         (7, {}, InvalidType, "not to 7"),
         (b"ls", {}, InvalidType, "not to b'ls'"),
         (["ls", 7], {}, InvalidType, "a list of words"),

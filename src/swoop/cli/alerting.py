@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 import shlex
 from typing import TYPE_CHECKING, Any
 
@@ -25,7 +26,7 @@ def find_alert(target: str | None, least: float | None, per_minute: int | None, 
         raise WrongUsage(f"with --families, --alert-from is a number of records, not {least:g}")
     try:
         return alert(
-            target if target.startswith(("http:", "https:")) else shlex.split(target),
+            target.strip() if re.match(r"\s*https?:", target, re.IGNORECASE) else shlex.split(target),
             min_similarity=None if families else least,
             min_size=size if families else None,
             per_minute=PER_MINUTE if per_minute is None else per_minute,

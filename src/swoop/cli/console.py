@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import codecs
 import datetime as dt
-import json
 import re
 import sys
 from collections.abc import Iterable
@@ -15,7 +14,7 @@ from rich.cells import cell_len, set_cell_size
 from rich.console import Console
 from rich.theme import Theme
 
-from swoop.messages import in_json
+from swoop.messages import to_json
 
 # readable on both black and white
 TEAL, ORANGE, GREEN, RED = "#0e8c84", "#c46210", "#3a8f3a", "#d64545"
@@ -134,11 +133,11 @@ def shown_id(value: Any, cells: int = ID) -> str:
 
 def print_json(value: Any, indent: int | None = None) -> None:
     """One JSON value for scripts."""
-    text = json.dumps(value, default=in_json, ensure_ascii=False, indent=indent)
+    text = to_json(value, indent)
     try:
         text.encode(sys.stdout.encoding or "utf-8")
     except UnicodeEncodeError:  # JSON has a way to write every character
-        text = json.dumps(value, default=in_json, indent=indent)
+        text = to_json(value, indent, ascii=True)
     sys.stdout.write(text + "\n")
     sys.stdout.flush()
 

@@ -20,7 +20,7 @@ if TYPE_CHECKING:
     from swoop.reading.sets import Reading
 
 MOST_SHOWN = 1000
-EQUAL_LEFT_OUT = "pairs of equal sets are left out, but take their places in the top {k}; a larger -k finds more others"
+EQUAL_LEFT_OUT = "pairs of equal sets are not shown, but take their places in the top {k}; a larger -k finds more others"
 EQUAL = {"jaccard": 1.0, "cosine": 1.0, "dice": 1.0, "hamming": 0.0}  # the similarity of equal sets
 
 

@@ -10,8 +10,11 @@ from swoop.cli.console import ORANGE, hide, info
 from swoop.cli.guard import WrongUsage
 
 PREFIX = "kafka."
-SECRET = re.compile(r"password|secret|jaas|token|credential|\.key$", re.IGNORECASE)
-QUOTED = re.compile(r"password\s*=\s*(?:\"([^\"]+)\"|'([^']+)'|([^\s;\"']+))", re.IGNORECASE)  # in a JAAS configuration
+SECRET = re.compile(r"password|passphrase|secret|jaas|token|credential|\.key$", re.IGNORECASE)
+QUOTED = re.compile(  # in a JAAS configuration
+    r"\w*(?:password|passphrase|secret|token)\w*\s*=\s*(?:\"((?:[^\"\\]|\\.)+)\"|'((?:[^'\\]|\\.)+)'|([^\s;\"']+))",
+    re.IGNORECASE,
+)
 SHORTEST = 4  # characters of a secret: less would hide words of every message
 
 

@@ -105,7 +105,7 @@ CopiesOption = Annotated[
     _option("--copies", help="once: equal sets count as one; each: every one counts.", panel=JOIN, metavar="HOW", default=True),
 ]
 
-Equal = Annotated[bool, typer.Option("--equal/--no-equal", help="Show pairs of equal sets, or leave them out.")]
+Equal = Annotated[bool, typer.Option("--equal/--no-equal", help="Show pairs of equal sets, or not; files have them.")]
 Spark = Annotated[bool, _option("--spark", help="Use Spark, on all local cores unless --master says where.", panel=EXECUTION)]
 Master = Annotated[
     str | None,

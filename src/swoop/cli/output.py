@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import json
 import os
 import tempfile
 from collections.abc import Sequence
@@ -11,7 +10,8 @@ from pathlib import Path
 import pyarrow as pa
 
 from swoop.cli.guard import WrongUsage
-from swoop.messages import in_json
+from swoop.messages import to_json
+from swoop.spreadsheets import for_spreadsheets
 from swoop.text.readable import readable
 
 ORDER = ("enter", "similarity", "newer", "older", "overlap", "leave")  # of stays; similarity descending
@@ -63,7 +63,7 @@ def write_rejected(parts: Sequence[pa.Table], out: str) -> None:
         for row in readable(part, "backslashreplace").to_pylist():
             found["reason"].append(row.pop("reason"))
             line = row.pop("line", None)
-            found["row"].append(json.dumps(row, default=in_json, ensure_ascii=False) if line is None else line)
+            found["row"].append(to_json(row) if line is None else line)
     write_table(pa.table({name: pa.array(values, pa.string()) for name, values in found.items()}), out)
 
 
@@ -75,42 +75,11 @@ def _write_table(table: pa.Table, ending: str, name: str) -> None:
     elif ending == ".csv":
         from pyarrow import csv
 
-        csv.write_csv(_for_spreadsheets(table), name)
+        csv.write_csv(for_spreadsheets(table), name)
     else:
         with open(name, "w", encoding="utf-8") as file:
             for batch in table.to_batches():
-                file.writelines(json.dumps(row, default=in_json, ensure_ascii=False) + "\n" for row in batch.to_pylist())
-
-
-def _for_spreadsheets(table: pa.Table) -> pa.Table:
-    """A table as people and spreadsheets read it: times without a zone, in UTC and no finer than they are; lists in JSON."""
-    for place, field in enumerate(table.schema):
-        column = table.column(place)
-        if pa.types.is_timestamp(field.type):
-            column = _written(column)
-        elif pa.types.is_nested(field.type):
-            values = (
-                None if value is None else json.dumps(value, default=in_json, ensure_ascii=False)
-                for value in column.to_pylist()
-            )
-            column = pa.array(values, pa.string())
-        elif pa.types.is_binary(field.type) or pa.types.is_large_binary(field.type):
-            column = pa.array((None if value is None else value.hex() for value in column.to_pylist()), pa.string())
-        else:
-            continue
-        table = table.set_column(place, field.name, column)
-    return table
-
-
-def _written(times: pa.ChunkedArray) -> pa.ChunkedArray:
-    """Times such as 2024-05-01 12:00:00, with as many digits of seconds as any of them needs."""
-    plain = times.cast(pa.timestamp(times.type.unit))
-    for unit in ("s", "ms", "us"):
-        try:
-            return plain.cast(pa.timestamp(unit)).cast(pa.string())
-        except pa.ArrowInvalid:  # some are finer
-            continue
-    return plain.cast(pa.string())
+                file.writelines(to_json(row) + "\n" for row in batch.to_pylist())
 
 
 def _umask() -> int:

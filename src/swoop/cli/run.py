@@ -104,7 +104,7 @@ def _summarise(history: History, join: JoinOptions, options: RunOptions, familie
         _tell_copies(history)
     if len(history.pairs) > 1 and all(pair.similarity == EQUAL.get(join.similarity) for pair in history.pairs):
         more = ", and a larger -k finds more pairs" if join.k is not None else ""
-        info(f"all pairs shown are of equal sets; --no-equal leaves them out{more}")
+        info(f"all pairs shown are of equal sets; --no-equal hides them{more}")
     if not options.equal and history.stays and join.k is not None and join.copies == "each":
         info(EQUAL_LEFT_OUT.format(k=join.k))
     if not history.rows:

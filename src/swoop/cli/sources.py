@@ -57,6 +57,11 @@ class FolderSource:
             if (format or format_of(folder)) is None:
                 raise WrongUsage(f"the format of the files in {folder} is not known before they are read; use --format")
             return cls(find_files([folder], format, encoding=encoding, separator=separator), schema)
+        if Path(folder).is_file():
+            raise WrongUsage(
+                f"{folder!r} is a file; a stream reads the files of a folder, kafka://host:port/topic or -. "
+                "Name its folder, or use swoop run, which reads files"
+            )
         if not Path(folder).is_dir():
             raise WrongUsage(
                 f"there is no folder {folder!r} (in {Path.cwd()}); the source must be a folder, kafka://host:port/topic or -"

@@ -103,7 +103,9 @@ class PairLinesView(LinesView):
             what = f"{shown_time(change.time)}  {change.kind:9}  {shown_similarity(pair.similarity, self._measure)}"
             line = f"{what}  {shown_id(pair.newer)} ~ {shown_id(pair.older)}"
             if change.kind == "enter":
-                line += _in_a_line(*sides(pair, handle))
+                newer, older = sides(pair, handle)
+                beside = " ~ ".join(side.beside or "-" for side in (newer, older)) if newer.beside or older.beside else ""
+                line += _in_a_line(newer, older) + (f"  ({beside})" if beside else "")
             results().print(line, soft_wrap=True)
 
 

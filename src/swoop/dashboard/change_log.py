@@ -66,6 +66,8 @@ class ChangeLog:
 
     def put(self, changes: Sequence[Any]) -> None:
         """Append changes. They wait until there are enough of them to be written."""
+        if not len(changes):
+            return
         with self._lock:
             self._waiting.append(changes if hasattr(changes, "to_arrow") else list(changes))
             self._waiting_rows += len(changes)

@@ -7,6 +7,7 @@ from collections.abc import Iterable, Iterator, Sequence
 from typing import IO, TYPE_CHECKING, Any
 
 from swoop.dashboard.change_log import Kept, table_of
+from swoop.spreadsheets import for_spreadsheets
 
 if TYPE_CHECKING:
     import pyarrow as pa
@@ -49,6 +50,8 @@ def result_of(items: Sequence[Any], source: Any) -> pa.Table:
 
         texts = [source.texts(pair) for pair in items]
         for place, name in enumerate(("newer_text", "older_text")):
+            if name in table.column_names:  # it is kept
+                continue
             table = table.append_column(name, pa.array([_sound(both[place]) for both in texts], pa.string()))
     return table
 
@@ -62,9 +65,9 @@ def _write_csv(file: Any, schema: pa.Schema, tables: Iterable[pa.Table]) -> None
     import pyarrow as pa
     from pyarrow import csv
 
-    with csv.CSVWriter(pa.PythonFile(file, "w"), schema) as writer:
+    with csv.CSVWriter(pa.PythonFile(file, "w"), for_spreadsheets(schema.empty_table()).schema) as writer:
         for table in tables:
-            writer.write_table(table)
+            writer.write_table(for_spreadsheets(table))
 
 
 def _write_parquet(file: Any, schema: pa.Schema, tables: Iterable[pa.Table]) -> None:

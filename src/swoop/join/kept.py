@@ -44,10 +44,16 @@ def check_keep(keep: object) -> tuple[str, ...]:
 
 def read_kept(columns: Columns, names: Mapping[str, str], lengths: dict[str, int]) -> pa.Table:
     """The columns of a batch that are to be kept, under the names that they are kept by; notes how long they are."""
-    found = {name: as_kept(find_column(columns, column, "keep"), name) for name, column in names.items()}
+    found = {name: _copied(as_kept(find_column(columns, column, "keep"), name)) for name, column in names.items()}
     lengths |= {column: len(found[name]) for name, column in names.items()}
     check_lengths(lengths)
     return pa.table(found)
+
+
+def _copied(column: pa.ChunkedArray) -> pa.ChunkedArray:
+    """In memory of its own: a caller may write to the array behind it, and a slice would hold on to all of its batch."""
+    chunks = [chunk.take(pa.array(np.arange(len(chunk)))) for chunk in column.chunks]
+    return pa.chunked_array(chunks, column.type)
 
 
 def as_kept(column: Any, name: str) -> pa.ChunkedArray:

@@ -9,7 +9,7 @@ import time
 from collections import deque
 
 from swoop.live.alert_queue import Alert, AlertQueue
-from swoop.live.alert_targets import Command, WebAddress
+from swoop.live.alert_targets import Command, Failure, WebAddress
 
 TRIES = 10
 FIRST_WAIT, LONGEST_WAIT = 1.0, 60.0  # seconds between tries: each wait is twice the one before
@@ -123,7 +123,10 @@ class AlertDelivery:
 
     def _try(self, message: dict[str, object], which: str) -> bool | None:
         """Deliver a message. None if it has arrived, else whether it is of any use to try again."""
-        failure = self._target.deliver(json.dumps(message).encode())
+        try:
+            failure = self._target.deliver(json.dumps(message).encode())
+        except Exception as error:  # an address that cannot be looked up, an answer that is none
+            failure = Failure(f"{self._target!r} cannot be used: {error}")
         if failure is None:
             self._pace.count(1)
             self._last = time.monotonic()

@@ -98,7 +98,8 @@ def _last_line(file: Any) -> str:
     """What a command said last, if it said something."""
     file.seek(max(0, file.seek(0, os.SEEK_END) - 4 * SAID))
     lines = file.read().decode(errors="replace").strip().splitlines()
-    return f": {lines[-1][:SAID]}" if lines else ""
+    plain = "".join(character if character.isprintable() else " " for character in lines[-1][:SAID]) if lines else ""
+    return f": {plain}" if lines else ""
 
 
 def find_target(to: Any) -> WebAddress | Command:
@@ -109,6 +110,8 @@ def find_target(to: Any) -> WebAddress | Command:
         raise InvalidType(f"an alert goes to a web address or to a command, given as a list of words, not to {to!r:.60}")
     if not to:
         raise InvalidArgument("the command of an alert has no words; give it as a list, such as ['notify-send', 'Swoop']")
+    if "://" in to[0]:
+        raise InvalidArgument(f"{to[0][:12]!r}... is no command; give a web address as one text, https://host/path")
     if shutil.which(to[0]) is None:
         raise InvalidArgument(f"there is no command {to[0]!r} for alerts; give its path, or check PATH")
     return Command(tuple(to))

@@ -21,7 +21,7 @@ from swoop.live.alert_queue import Alert, AlertQueue
 from swoop.live.alert_targets import Command, WebAddress, find_target
 from swoop.live.checkpoint import State
 from swoop.live.files import Folder
-from swoop.messages import in_json, message
+from swoop.messages import in_json, message, to_json
 from swoop.results import Changes, FamilyChanges
 
 PER_MINUTE, MOST_PER_MINUTE = 60, 6000
@@ -128,7 +128,7 @@ class AlertOutput:
 
     def _message(self, number: int, change: Any) -> str:
         told = message(change, self.texts(change))
-        return json.dumps({"id": f"{self._run}/{number}", **told}, default=in_json)
+        return to_json({"id": f"{self._run}/{number}", **told}, ascii=True)
 
     def _similar(self, changes: Changes) -> list[int]:
         """Which changes are pairs that enter and are similar enough."""

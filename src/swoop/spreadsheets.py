@@ -1,0 +1,35 @@
+"""Tables for CSV files, as people and spreadsheets read them."""
+
+from __future__ import annotations
+
+import pyarrow as pa
+
+from swoop.messages import to_json
+
+
+def for_spreadsheets(table: pa.Table) -> pa.Table:
+    """A table as people and spreadsheets read it: times without a zone, in UTC and no finer than they are; lists in JSON."""
+    for place, field in enumerate(table.schema):
+        column = table.column(place)
+        if pa.types.is_timestamp(field.type):
+            column = _written(column)
+        elif pa.types.is_nested(field.type):
+            values = (None if value is None else to_json(value) for value in column.to_pylist())
+            column = pa.array(values, pa.string())
+        elif pa.types.is_binary(field.type) or pa.types.is_large_binary(field.type):
+            column = pa.array((None if value is None else value.hex() for value in column.to_pylist()), pa.string())
+        else:
+            continue
+        table = table.set_column(place, field.name, column)
+    return table
+
+
+def _written(times: pa.ChunkedArray) -> pa.ChunkedArray:
+    """Times such as 2024-05-01 12:00:00, with as many digits of seconds as any of them needs."""
+    plain = times.cast(pa.timestamp(times.type.unit))
+    for unit in ("s", "ms", "us"):
+        try:
+            return plain.cast(pa.timestamp(unit)).cast(pa.string())
+        except pa.ArrowInvalid:  # some are finer
+            continue
+    return plain.cast(pa.string())
