@@ -107,7 +107,7 @@ def test_demo_passes_on(monkeypatch: pytest.MonkeyPatch) -> None:
     from swoop.cli import demo
 
     seen: list[tuple[float | None, int | None]] = []
-    monkeypatch.setattr(demo, "demo", lambda seconds, port, report: seen.append((seconds, port)))
+    monkeypatch.setattr(demo, "demo", lambda seconds, port, *_: seen.append((seconds, port)))
     assert swoop("demo", "--seconds", "5", "--port", "8000").exit_code == 0
     assert swoop("demo", "--forever", "--no-page").exit_code == 0
     assert seen == [(5.0, 8000), (None, None)]
