@@ -102,9 +102,10 @@ def test_pairs_and_changes_show_their_records(options: dict[str, Any], tmp_path_
     with pytest.MonkeyPatch.context() as patch:
         patch.setattr(payloads, "LIMIT", rng.choice([1, 200, 1 << 20]))
         join: Any = swoop.TopKJoin(**options, track_changes=True)
-        told = Told(rng)
+        told, widest = Told(rng), 0
         for _ in range(rng.randrange(40)):
             insert_some(join, told)
+            widest = max(widest, join.stats.window_size)
             if rng.random() < 0.3:
                 check_pairs(join.topk(), told)
             if rng.random() < 0.2:
@@ -115,8 +116,8 @@ def test_pairs_and_changes_show_their_records(options: dict[str, Any], tmp_path_
                 join = swoop.TopKJoin.load(path)
         check_pairs(join.topk(), told)
         check_pairs(join.changes(), told)
-        if join._kept is not None:  # and no more is kept than the window and what it is called after
-            assert join._kept._sets.size <= 3 * join.stats.window_size + 12
+        if join._kept is not None:  # and no more is kept than the widest window and what it is called after
+            assert join._kept._sets.size <= 3 * widest + 12
 
 
 @settings(max_examples=25)
@@ -128,11 +129,10 @@ def test_families_show_the_records_of_their_newest_sets(tmp_path_factory: Any, r
         table = found.to_arrow()
         for place, one in enumerate(found):
             wanted = told.records[one.representative]
-            if "representative_text" in table.column_names:
-                assert one.record == wanted
-                assert {name: table[f"representative_{name}"][place].as_py() for name in COLUMNS} == wanted
-            else:
-                assert wanted == dict.fromkeys(COLUMNS)
+            known = [name for name in COLUMNS if f"representative_{name}" in table.column_names]  # others were never kept
+            assert one.record == ({name: wanted[name] for name in known} or None)
+            assert all(wanted[name] is None for name in COLUMNS if name not in known)
+            assert all(table[f"representative_{name}"][place].as_py() == wanted[name] for name in known)
 
     for _ in range(rng.randrange(40)):
         insert_some(waves, told)
