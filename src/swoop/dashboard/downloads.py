@@ -7,7 +7,6 @@ from collections.abc import Iterable, Iterator, Sequence
 from typing import IO, TYPE_CHECKING, Any
 
 from swoop.dashboard.change_log import Kept, table_of
-from swoop.spreadsheets import for_spreadsheets
 
 if TYPE_CHECKING:
     import pyarrow as pa
@@ -64,6 +63,8 @@ def _sound(text: str | None) -> str | None:
 def _write_csv(file: Any, schema: pa.Schema, tables: Iterable[pa.Table]) -> None:
     import pyarrow as pa
     from pyarrow import csv
+
+    from swoop.spreadsheets import for_spreadsheets
 
     with csv.CSVWriter(pa.PythonFile(file, "w"), for_spreadsheets(schema.empty_table()).schema) as writer:
         for table in tables:
