@@ -27,6 +27,7 @@ from swoop.paper.other_tools.comparison import (
 from swoop.paper.report import write_into
 
 WINDOW = 60
+SKETCHES = ["datasketch MinHashLSH", "rensa RMinHashLSH", "FastSketchLSH"]
 
 
 @pytest.fixture(scope="module")
@@ -77,21 +78,29 @@ def test_swoop_finds_everything(data_set: DataSet) -> None:
     assert "in batches" in seen.note
 
 
-def test_datasketch_misses_some(data_set: DataSet) -> None:
-    low, high = judged("datasketch MinHashLSH", data_set, 0.3), judged("datasketch MinHashLSH", data_set, 0.9)
+@pytest.mark.parametrize("name", SKETCHES)
+def test_sketches_miss_some(name: str, data_set: DataSet) -> None:
+    pytest.importorskip(TOOLS[name].needs[-1])
+    low, high = judged(name, data_set, 0.3), judged(name, data_set, 0.9)
     assert low.recall is not None
     assert high.recall is not None
     assert 0.9 < low.recall <= 1.0
     assert high.recall < low.recall
 
 
-def test_datasketch_forgets_what_has_expired(data_set: DataSet) -> None:
-    tool = adapters.Datasketch(WINDOW, 5, 0.1)
+@pytest.mark.parametrize("name", SKETCHES)
+def test_sketches_forget_what_has_expired(name: str, data_set: DataSet) -> None:
+    pytest.importorskip(TOOLS[name].needs[-1])
+    tool = TOOLS[name](WINDOW, 5, 0.1)
+    assert isinstance(tool, adapters.Sketches)
     tool._enough = 10
     for number, tokens in enumerate(data_set.sets()):
         tool.insert(number, tokens, int(data_set.times[number]))
         assert len(tool._sets) <= WINDOW
         assert len(tool._pairs) <= tool._enough
+        if isinstance(tool, adapters.FastSketch):
+            assert len(tool._sketches) == len(tool._numbers) <= 2 * WINDOW
+    assert len(tool.topk()) == 5
     assert all(older >= 300 - WINDOW for _, older in tool.topk())
 
 
@@ -158,7 +167,7 @@ def test_a_package_that_is_not_there(data_set: DataSet, monkeypatch: pytest.Monk
     assert [one.name for one in found] == list(NAMES)
     assert {one.rate for one in found} == {None}
     assert found[1].note == "pip install 'swoop-join[other-tools]'"
-    assert found[3].note == "pip install 'swoop-join[other-tools,spark]'"
+    assert found[-1].note == "pip install 'swoop-join[other-tools,spark]'"
 
 
 def test_a_process_that_fails_says_why(data_set: DataSet) -> None:

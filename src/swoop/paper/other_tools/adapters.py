@@ -10,12 +10,14 @@ from functools import cached_property
 from operator import itemgetter
 from typing import Any
 
+import numpy as np
+
 import swoop
 from swoop.paper.data_sets import DataSet
 from swoop.paper.measure import as_table, run
 
 BATCH = 100  # arrivals between two runs of a tool that joins whole windows
-PERMUTATIONS = 128  # of datasketch's sketches
+PERMUTATIONS = 128  # values of a sketch
 TABLES = 5  # of Spark's hashes
 
 ArrivalPair = tuple[int, int]  # the arrival numbers of the newer and of the older set
@@ -74,36 +76,35 @@ class Swoop(Tool):
         return f"set by set, no threshold; {rate:,.0f} sets/s in batches"
 
 
-class Datasketch(Tool):
-    """Each arriving set queries the index for similar ones, which are compared exactly; sets that leave the window are removed.
+class Sketches(Tool):
+    """Each arriving set queries an index of sketches for similar ones, which are compared exactly.
 
     All pairs are in a heap; an expired pair is dropped when it reaches the top, or when there are too many.
     """
 
-    needs = ("psutil", "datasketch")
-
     def __init__(self, window: int, k: int, threshold: float) -> None:
-        from datasketch import MinHash, MinHashLSH
-
         self._window, self._k, self._threshold = window, k, threshold
-        self._empty = MinHash(PERMUTATIONS, seed=1, hashfunc=int)  # it mixes the bits of integers itself
-        self._index = MinHashLSH(threshold, PERMUTATIONS)
         self._arrivals: deque[tuple[int, int]] = deque()
         self._sets: dict[int, frozenset[int]] = {}
         self._pairs: list[tuple[float, int, int]] = []
         self._enough = 1000
 
+    @abstractmethod
+    def similar(self, number: int, tokens: list[int]) -> list[int]:
+        """What the index has for an arriving set, which then enters it."""
+
+    @abstractmethod
+    def leave(self, number: int) -> None:
+        """A set leaves the window, the oldest one first."""
+
     def insert(self, number: int, tokens: list[int], now: int) -> None:
         while self._arrivals and self._arrivals[0][0] <= now - self._window:
             _, leaving = self._arrivals.popleft()
-            self._index.remove(leaving)
+            self.leave(leaving)
             del self._sets[leaving]
-        sketch = self._empty.copy()
-        sketch.update_batch(tokens)
         own = frozenset(tokens)
-        for other in self._index.query(sketch):
+        for other in self.similar(number, tokens):
             heapq.heappush(self._pairs, (-jaccard(own, self._sets[other]), number, other))
-        self._index.insert(number, sketch, check_duplication=False)
         self._arrivals.append((now, number))
         self._sets[number] = own
         if len(self._pairs) > self._enough:
@@ -123,6 +124,101 @@ class Datasketch(Tool):
 
     def note(self, data_set: DataSet) -> str:
         return f"set by set, threshold {self._threshold:g}, {PERMUTATIONS} permutations, candidates compared exactly"
+
+
+class Datasketch(Sketches):
+    needs = ("psutil", "datasketch")
+
+    def __init__(self, window: int, k: int, threshold: float) -> None:
+        from datasketch import MinHash, MinHashLSH
+
+        super().__init__(window, k, threshold)
+        self._empty = MinHash(PERMUTATIONS, seed=1, hashfunc=int)  # it mixes the bits of integers itself
+        self._index = MinHashLSH(threshold, PERMUTATIONS)
+
+    def similar(self, number: int, tokens: list[int]) -> list[int]:
+        sketch = self._empty.copy()
+        sketch.update_batch(tokens)
+        found: list[int] = self._index.query(sketch)
+        self._index.insert(number, sketch, check_duplication=False)
+        return found
+
+    def leave(self, number: int) -> None:
+        self._index.remove(number)
+
+
+def bands(threshold: float) -> int:
+    """How many bands to give to an index that does not choose them itself: the fewest that find most pairs of the threshold.
+
+    With b bands of r values, pairs of similarity (1 / b) ** (1 / r) or more are likely to have one in common. The tools want
+    bands of equal length.
+
+    >>> bands(0.3), bands(0.9)
+    (64, 8)
+    """
+    possible = (1 << power for power in range(PERMUTATIONS.bit_length()))
+    return next(count for count in possible if (1 / count) ** (count / PERMUTATIONS) <= threshold)
+
+
+class Rensa(Sketches):
+    needs = ("psutil", "rensa")
+
+    def __init__(self, window: int, k: int, threshold: float) -> None:
+        from rensa import RMinHashLSH
+
+        super().__init__(window, k, threshold)
+        self._index = RMinHashLSH(threshold, PERMUTATIONS, bands(threshold))
+
+    def similar(self, number: int, tokens: list[int]) -> list[int]:
+        from rensa import RMinHash
+
+        sketch = RMinHash(PERMUTATIONS, 1)
+        sketch.update([b"%d" % token for token in tokens])  # it takes texts and bytes
+        found: list[int] = self._index.query(sketch)
+        self._index.insert(number, sketch)
+        return found
+
+    def leave(self, number: int) -> None:
+        self._index.remove(number)
+
+    def note(self, data_set: DataSet) -> str:
+        return f"{super().note(data_set)}, {bands(self._threshold)} bands"
+
+
+class FastSketch(Sketches):
+    """Nothing can be removed from its index: it is built again, of the sketches that are kept, when half of it has expired."""
+
+    needs = ("psutil", "FastSketchLSH")
+
+    def __init__(self, window: int, k: int, threshold: float) -> None:
+        from FastSketchLSH import LSH, FastSimilaritySketch
+
+        super().__init__(window, k, threshold)
+        self._sketcher = FastSimilaritySketch(PERMUTATIONS, seed=1)
+        self._index = LSH(PERMUTATIONS, bands(threshold), num_threads=1)
+        self._sketches: list[np.ndarray] = []  # what is in the index, in its order
+        self._numbers: list[int] = []
+        self._expired = 0
+
+    def similar(self, number: int, tokens: list[int]) -> list[int]:
+        sketch = self._sketcher.batch([tokens], num_threads=1)
+        found = [self._numbers[place] for place in self._index.query(sketch[0]) if place >= self._expired]
+        self._index.insert(sketch)
+        self._sketches.append(sketch)
+        self._numbers.append(number)
+        return found
+
+    def leave(self, number: int) -> None:
+        self._expired += 1
+        if 2 * self._expired > len(self._numbers):
+            del self._sketches[: self._expired], self._numbers[: self._expired]
+            self._expired = 0
+            self._index.clear()
+            if self._sketches:
+                self._index.insert(np.concatenate(self._sketches))
+
+    def note(self, data_set: DataSet) -> str:
+        return f"{super().note(data_set)}, {bands(self._threshold)} bands; built again when half has expired"
 
 
 class Batches(Tool):
@@ -206,6 +302,8 @@ class Spark(Batches):
 TOOLS: dict[str, type[Tool]] = {
     "Swoop": Swoop,
     "datasketch MinHashLSH": Datasketch,
+    "rensa RMinHashLSH": Rensa,
+    "FastSketchLSH": FastSketch,
     "SetSimilaritySearch": SetSimilaritySearch,
     "Spark MinHashLSH": Spark,
 }
