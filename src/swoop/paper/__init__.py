@@ -6,6 +6,7 @@
 ``profiles``       what data sets are like: sizes, vocabularies, the bursts of DBLP
 ``baselines``      the paper's other algorithms and its ablations, behind the interface of the engine
 ``other_tools``    what people would use instead of Swoop, and how it compares
+``nine_million``   a worked example: all near copies among nine million posts, within an hour
 ``experiments``    the runs of the paper's section 7; ``batches`` and ``latency`` are two experiments of their own
 ``claims``         what the paper says about its experiments, and whether it holds here
 ``evaluation``     all experiments by one command, with ``charts``, ``report`` and ``result_store``
