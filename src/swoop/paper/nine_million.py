@@ -101,9 +101,10 @@ def _run(join: swoop.TopKJoin | swoop.Families, count: int, kind: str) -> Found:
 def report(count: int) -> list[str]:
     """The section of the page."""
     swoop.warmup(quiet=True, families=True, all_pairs=True)
+    hours = count / PER_SECOND / 3600
+    about = f"{count:,} posts in {hours:.1f} hours, {PER_SECOND * 3600:,} of them in a window of {WINDOW}"
     lines = [
-        f"{count:,} posts in {count / PER_SECOND / 3600:.1f} hours, {PER_SECOND * 3600:,} of them in a window of {WINDOW}, "
-        f"threshold {LEAST}. {machine()}.",
+        f"{about}, threshold {LEAST}. {machine()}.",
         "",
         "| | found | CPU seconds | seconds | posts per CPU second | peak memory so far |",
         "|---|--:|--:|--:|--:|--:|",
