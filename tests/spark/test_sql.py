@@ -20,12 +20,13 @@ from pyspark.sql import SparkSession
 from pyspark.sql import types as T  # noqa: N812
 from pyspark.sql.udtf import AnalyzeArgument
 
+import swoop
 from swoop.errors import InvalidArgument, InvalidData, SwoopError
 from swoop.oracle import _distinct
 from swoop.similarity import BUILT_IN, find_similarity
 from swoop.spark import char_ngrams, register, rejected, topk_history, word_ngrams, words
 from swoop.spark.scalar_functions import find_char_ngrams, find_similarities, find_word_ngrams, find_words
-from swoop.spark.table_functions import Rejected, TopK
+from swoop.spark.table_functions import FamiliesOfTable, Rejected, TopK
 from tests.spark.test_history import SCHEMA, collected, frame, history
 from tests.spark.test_slices import stays_of
 
@@ -121,9 +122,54 @@ def test_times_without_a_zone_and_bytes(sql: SparkSession) -> None:
     assert (enter, leave) == (rows[1][1], noon + dt.timedelta(hours=1))
 
 
+def families(sql: SparkSession, arguments: str) -> list[Any]:
+    return collected(sql.sql(f"SELECT * FROM swoop_families({arguments})"))
+
+
+@pytest.mark.parametrize("similarity", ["jaccard", "cosine"])
+def test_families_of_each_partition(sql: SparkSession, similarity: str) -> None:
+    """Ties in time, more rows than a block, ids that repeat in other partitions; whoever makes the partitions."""
+    histories = {tenant: history(size, n) for n, (tenant, size) in enumerate({"a": 17_000, "b": 200, None: 300}.items())}
+    rows = [
+        (tenant, n, record.time, [str(token) for token in record.tokens], record.time)
+        for tenant, records in histories.items()
+        for n, record in enumerate(records)
+    ]
+    kinds = "tenant string, number int, at long, words array<string>, size long"
+    expected = {}
+    for tenant in histories:
+        mine = [row for row in rows if row[0] == tenant]
+        columns = {name: [row[place] for row in mine] for place, name in enumerate(["tenant", "id", "time", "tokens"])}
+        found = swoop.families_history(columns, 0.8, 9, similarity)
+        expected[tenant] = sorted((tuple(row.values()) for row in found.to_arrow().to_pylist()), key=repr)
+        assert len(expected[tenant]) > 3
+    random.Random(3).shuffle(rows)
+    sql.createDataFrame(rows, kinds).repartition(3).createOrReplaceTempView("sets")
+    names = "id => 'number', time => 'at', tokens => 'words'"
+    asked = f"min_similarity => 0.8, window => 9, similarity => '{similarity}', {names}"
+    found = families(sql, f"TABLE(sets), {asked}, by => 'tenant'")
+    for tenant, mine in expected.items():
+        assert [row[1:] for row in found if row[0] == tenant] == mine
+    together = sorted((family for mine in expected.values() for family in mine), key=repr)
+    assert families(sql, f"TABLE(sets) PARTITION BY tenant ORDER BY at, {asked}") == together
+    assert families(sql, f"TABLE(SELECT * FROM sets WHERE tenant = 'b'), {asked}, by => array()") == expected["b"]
+
+
+def test_families_of_texts(sql: SparkSession) -> None:
+    """Timestamps, ids of letters, words of two columns."""
+    noon = dt.datetime(2024, 2, 28, 12)
+    texts = ["Win a phone", "win a PHONE!", "Hello", "Win a phone now"]
+    rows = [(f"post {n}", noon + n * dt.timedelta(minutes=25), text, None) for n, text in enumerate(texts)]
+    kinds = "id string, time timestamp_ntz, title string, body string"
+    sql.createDataFrame(rows, kinds).createOrReplaceTempView("posts")
+    asked = "min_similarity => 0.7, window => INTERVAL 1 HOUR, tokens => 'words(title, body)', by => array()"
+    assert families(sql, f"TABLE(posts), {asked}") == [("post 0", 2, 3, noon, noon + dt.timedelta(minutes=75), "post 3")]
+
+
 def test_no_rows(sql: SparkSession) -> None:
     sql.createDataFrame([], SCHEMA).createOrReplaceTempView("sets")
     assert topk(sql, f"TABLE(sets), {ASKED}, by => array()") == []
+    assert families(sql, "TABLE(sets), min_similarity => 0.5, window => 9, by => array()") == []
 
 
 def test_rows_without_partition_or_order(sql: SparkSession) -> None:
@@ -135,6 +181,8 @@ def test_rows_without_partition_or_order(sql: SparkSession) -> None:
     ):
         with pytest.raises(PySparkException, match=said):
             topk(sql, f"TABLE(sets) {clause}, {ASKED}")
+        with pytest.raises(PySparkException, match=said):
+            families(sql, f"TABLE(sets) {clause}, min_similarity => 0.5, window => 9")
 
 
 def test_wrong_arguments_are_refused_when_a_query_is_analysed(sql: SparkSession) -> None:
@@ -146,6 +194,7 @@ def test_wrong_arguments_are_refused_when_a_query_is_analysed(sql: SparkSession)
         "3, k => 3, window => 9": "the first argument of swoop_topk must be a table",
     }.items():
         assert said in refused(sql, arguments), arguments
+    assert "min_similarity must be from 0 to 1" in refused(sql, "TABLE(sets), 1.5, window => 9", "swoop_families")
 
 
 def test_what_an_analysis_refuses(spark: SparkSession) -> None:
@@ -179,6 +228,20 @@ def test_what_an_analysis_refuses(spark: SparkSession) -> None:
         with pytest.raises(SwoopError) as error:
             TopK.analyze(table, **{name: constant(value) for name, value in {**asked, **more}.items()})
         assert said in str(error.value)
+    for more, said in (
+        ({"min_similarity": None}, "min_similarity must be a number"),
+        ({"min_similarity": "much"}, "min_similarity must be a number"),
+        ({"window": "1 hour"}, "column 'time' has type bigint, but times must be timestamps"),
+        ({"similarity": "jacard"}, "did you mean 'jaccard'"),
+        ({"id": "ratio"}, "column 'ratio' for id has type double"),
+        ({"tokens": "words(title)"}, "there is no column 'title' for tokens"),
+        ({"by": "id"}, "column 'id' for by would be twice in the result"),
+        ({"unusable": "drop"}, "unusable must be 'error' or 'skip', not 'drop'"),
+    ):
+        asked = {"min_similarity": 0.5, "window": 9, **more}
+        with pytest.raises(SwoopError) as error:
+            FamiliesOfTable.analyze(table, **{name: constant(value) for name, value in asked.items()})
+        assert said in str(error.value)
     with pytest.raises(InvalidArgument, match="k must be a constant"):
         TopK.analyze(table, AnalyzeArgument(T.LongType(), None, isTable=False, isConstantExpression=False), constant(9))
     with pytest.raises(InvalidData, match="there is no column 'name' for id"):
@@ -210,6 +273,10 @@ def test_unusable_rows_are_told(sql: SparkSession) -> None:
     assert "8 rows cannot be used" in str(error.value)
     assert "1: the time is out of range" in str(error.value)
     assert topk(sql, f"{asked}, unusable => 'skip'") == [("7", "1", 1.0, 1, 4, None)]
+    asked = "TABLE(bad), min_similarity => 0.5, window => 9, by => array()"
+    with pytest.raises(PySparkException, match="with unusable => 'skip', swoop_families leaves them out"):
+        families(sql, asked)
+    assert families(sql, f"{asked}, unusable => 'skip'") == [("1", 3, 3, 1, 4, "7")]
     found = sql.sql("SELECT * FROM swoop_rejected(TABLE(bad), stream => 'side')").collect()
     expected = rejected(bad, stream="side").collect()
     assert sorted(row.reason for row in found) == sorted(row.reason for row in expected)

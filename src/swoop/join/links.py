@@ -37,10 +37,16 @@ def replay_links(batches: Iterable[Any], spec: FamilySpec, tokens: str | TokenFu
     first = 0  # of the sets from the start on
     for ticks in arrive(engine, batches, spec.window, tokens):
         first += int(np.count_nonzero(ticks < start))
-        number, newer, older = engine.links()
-        engine.forget_changes(number + len(newer))
+        newer, older = take_links(engine)
         known = int(np.searchsorted(newer, first))
         yield Links(newer[known:], older[known:], engine.oldest)
+
+
+def take_links(engine: Any) -> tuple[np.ndarray, np.ndarray]:
+    """The links since the last call: arrival numbers of newer and older sets."""
+    number, newer, older = engine.links()
+    engine.forget_changes(number + len(newer))
+    return newer, older
 
 
 def find_firsts(size: int, links: Iterable[Links]) -> np.ndarray:

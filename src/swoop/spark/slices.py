@@ -13,9 +13,9 @@ import numpy as np
 import pyarrow as pa
 import pyarrow.compute as pc
 
-from swoop.join.algorithms import make_engine
+from swoop.join.algorithms import make_engine, make_family_engine
 from swoop.join.columns import take_rows
-from swoop.join.links import Groups, Links, find_firsts, replay_links
+from swoop.join.links import Groups, Links, find_firsts, replay_links, take_links
 from swoop.join.payloads import TablePayloads
 from swoop.join.slices import NEVER, Segments, arrive, replay, similarities, take_changes
 from swoop.spec import FamilySpec, JoinSpec
@@ -86,6 +86,29 @@ class PushedHistory:
 
     def _told(self, segments: np.ndarray) -> Iterator[pa.RecordBatch]:
         return self._sets.segments(segments, self._spec, self._id_type)
+
+
+class PushedFamilies:
+    """The families of a whole history, likewise. Times are ticks."""
+
+    def __init__(self, spec: FamilySpec, tokens: str | TokenFunction, id_type: pa.DataType) -> None:
+        self._spec, self._tokens, self._id_type = spec, tokens, id_type
+        self._engine, self._sets = make_family_engine(spec, links=True), _Sets()
+        self._links: list[pa.RecordBatch] = []
+
+    def take(self, batch: pa.RecordBatch) -> Iterator[pa.RecordBatch]:
+        """Let sets arrive, in order. What is found is given in the end: until then, families may grow and merge."""
+        for _ in arrive(self._engine, self._sets.arriving([batch]), self._spec.window, self._tokens):
+            newer, older = take_links(self._engine)
+            if len(newer):
+                self._links += pa.table(self._sets.pairs(newer, older, self._id_type)).combine_chunks().to_batches()
+            self._sets.forget(self._engine.oldest)
+        return iter(())
+
+    def end(self) -> Iterator[pa.RecordBatch]:
+        """The families, as :class:`LinkedSets` gives them."""
+        end = _row(pa.schema(_pair_fields(self._id_type, self._sets)), newer_time=self._sets.last_time)
+        return LinkedSets.of([*self._links, end]).families(self._spec.window.duration)
 
 
 def replay_links_of_slice(

@@ -8,7 +8,7 @@ from pyspark.sql import SparkSession
 from pyspark.sql.functions import udtf
 
 from swoop.spark.scalar_functions import find_char_ngrams, find_similarities, find_word_ngrams, find_words, vectorized
-from swoop.spark.table_functions import Rejected, TopK
+from swoop.spark.table_functions import FamiliesOfTable, Rejected, TopK
 
 
 def register(spark: SparkSession) -> None:
@@ -21,14 +21,15 @@ def register(spark: SparkSession) -> None:
 
     Notes
     -----
-    ``swoop_topk`` gives the stays of :func:`swoop.spark.topk_history`, one history per partition of a table, and
-    ``swoop_rejected`` the rows that it cannot use; ``swoop_words(text)``, ``swoop_word_ngrams(text, n)`` and
-    ``swoop_char_ngrams(text, n)`` are arrays of tokens, and ``swoop_similarity(name, one, other)`` is that of two such arrays::
+    ``swoop_topk`` gives the stays of :func:`swoop.spark.topk_history`, one history per partition of a table,
+    ``swoop_families`` the families of :func:`swoop.spark.families_history`, and ``swoop_rejected`` the rows that they cannot
+    use; ``swoop_words(text)``, ``swoop_word_ngrams(text, n)`` and ``swoop_char_ngrams(text, n)`` are arrays
+    of tokens, and ``swoop_similarity(name, one, other)`` is that of two such arrays::
 
         register(spark)
         spark.sql("SELECT * FROM swoop_topk(TABLE(baskets), k => 10, window => '1 hour', by => 'shop')")
     """
-    for name, table_function in (("swoop_topk", TopK), ("swoop_rejected", Rejected)):
+    for name, table_function in (("swoop_topk", TopK), ("swoop_families", FamiliesOfTable), ("swoop_rejected", Rejected)):
         made: Any = udtf(table_function, useArrow=False)  # by Arrow, one row at a time takes more than twice as long
         spark.udtf.register(name, made)
     strings = "array<string>"

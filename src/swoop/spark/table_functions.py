@@ -1,4 +1,4 @@
-"""Swoop's table functions for SQL: the stays of a top-k, and the rows that cannot be used.
+"""Swoop's table functions for SQL: the stays of a top-k, families, and the rows that cannot be used.
 
 A function is a class whose ``analyze`` runs when a query is analysed: it checks the arguments, says what the result looks like,
 and which expressions of the table it wants. The rest runs in Spark's Python workers, one object per partition of the table.
@@ -20,9 +20,10 @@ from swoop.errors import InvalidArgument, InvalidData, InvalidType
 from swoop.join.row_order import find_order
 from swoop.join.unusable import why_unusable
 from swoop.reasons import Reasons
+from swoop.spark.families import FAMILY
 from swoop.spark.rows import Names, find_spark_window, plain_type, time_kind
-from swoop.spark.slices import PushedHistory
-from swoop.spec import JoinSpec
+from swoop.spark.slices import PushedFamilies, PushedHistory
+from swoop.spec import FamilySpec, JoinSpec
 from swoop.text.functions import TokenFunction
 from swoop.text.parsing import parse_tokens
 from swoop.times import FIRST_DATETIME, LAST_DATETIME, LATEST, TimeKind
@@ -31,7 +32,9 @@ BLOCK_ROWS = 1 << 14
 """Rows that go to the engine together."""
 
 _KEYS = (T.IntegralType, T.StringType, T.BinaryType, T.BooleanType, T.DateType)
-_RESULT = ("newer", "older", "similarity", "overlap", "enter", "leave")
+_STAY = ("newer", "older", "similarity", "overlap", "enter", "leave")
+_IDS = ("newer", "older", "id", "representative")
+_TIMES = ("enter", "leave", "first_seen", "last_seen")
 
 
 @dataclass
@@ -45,71 +48,23 @@ class SetsAnalysis(AnalyzeResult):
 
 
 @dataclass
-class TopKAnalysis(SetsAnalysis):
+class PartitionAnalysis(SetsAnalysis):
     """What a query asks for. ``keys``: how many columns tell the partitions apart, None if the query itself makes them."""
 
-    spec: JoinSpec = field(default_factory=JoinSpec)
+    function: str = ""
+    result: tuple[str, ...] = ()
+    spec: JoinSpec | FamilySpec = field(default_factory=JoinSpec)
     keys: list[T.StructField] | None = None
     skips: bool = False
 
 
-class TopK:
-    """``swoop_topk``: every stay of a pair in the top-k of each partition of a table, as ``topk_history`` gives it."""
+class _Partition:
+    """The rows of one partition, which arrive in the order of time, and what is found in them."""
 
-    @staticmethod
-    def analyze(
-        sets: AnalyzeArgument,
-        k: AnalyzeArgument,
-        window: AnalyzeArgument,
-        similarity: AnalyzeArgument | None = None,
-        id: AnalyzeArgument | None = None,
-        time: AnalyzeArgument | None = None,
-        tokens: AnalyzeArgument | None = None,
-        stream: AnalyzeArgument | None = None,
-        min_similarity: AnalyzeArgument | None = None,
-        max_pairs: AnalyzeArgument | None = None,
-        copies: AnalyzeArgument | None = None,
-        by: AnalyzeArgument | None = None,
-        unusable: AnalyzeArgument | None = None,
-    ) -> TopKAnalysis:
-        """Checks the arguments of a query: those of :func:`swoop.spark.topk_history` and two more; see docs/sql.md."""
-        table = _table("swoop_topk", sets)
-        spec = JoinSpec(
-            _value("k", k, None),
-            find_spark_window(_value("window", window, None)),
-            _value("similarity", similarity, "jaccard"),
-            two_streams=_value("stream", stream, None) is not None,
-            min_similarity=_value("min_similarity", min_similarity, None),
-            track_changes=True,
-            max_pairs=_value("max_pairs", max_pairs, None),
-            copies=_value("copies", copies, "each"),
-        )
-        found = _sets(table, id, time, tokens, stream, spec)
-        keys = _keys(table, by)
-        doing = _value("unusable", unusable, "error")
-        if doing not in ("error", "skip"):
-            raise InvalidArgument(f"unusable must be 'error' or 'skip', not {doing!r:.60}")
-        types = (found.id_type, found.id_type, T.DoubleType(), T.LongType(), *2 * (table[found.names.time].dataType,))
-        times = [OrderingColumn(_quoted(found.names.time))]
-        return TopKAnalysis(
-            T.StructType([*(keys or ()), *(T.StructField(*column) for column in zip(_RESULT, types, strict=True))]),
-            withSinglePartition=keys == [],
-            partitionBy=[PartitioningColumn(_bytes_of(key)) for key in keys or ()],
-            orderBy=[] if keys is None else times,
-            select=[*found.select, *(SelectedColumn(_bytes_of(key), f"key{n}") for n, key in enumerate(keys or ()))],
-            names=found.names,
-            kind=found.kind,
-            id_type=found.id_type,
-            token_type=found.token_type,
-            spec=spec.in_ticks(),
-            keys=keys,
-            skips=doing == "skip",
-        )
-
-    def __init__(self, analysis: TopKAnalysis) -> None:
+    def __init__(self, analysis: PartitionAnalysis) -> None:
         if analysis.keys is None and not _in_partition():
             raise InvalidArgument(
-                "the rows of the table are not partitioned, so that each task of Spark would find pairs of its own. For one "
+                "the rows of the table are not partitioned, so that each task of Spark would find what is in its own. For one "
                 "result per tenant, write TABLE(...) PARTITION BY tenant ORDER BY time, or by => 'tenant'; for one result of "
                 "all rows, by => array()"
             )
@@ -117,7 +72,11 @@ class TopK:
         self._waiting: pa.Table | None = None  # rows of the last time, which others may still precede
         self._reasons, self._time = Reasons(), -LATEST
         made = analysis.names.made
-        self._history = PushedHistory(analysis.spec, made, _arrow_type(analysis.id_type))
+        self._history: PushedHistory | PushedFamilies
+        if isinstance(analysis.spec, JoinSpec):
+            self._history = PushedHistory(analysis.spec, made, _arrow_type(analysis.id_type))
+        else:
+            self._history = PushedFamilies(analysis.spec, made, _arrow_type(analysis.id_type))
 
     def eval(self, row: Any, *arguments: Any, **options: Any) -> list[tuple[Any, ...]] | None:
         """Take a row. When there are enough of them, they arrive."""
@@ -130,7 +89,8 @@ class TopK:
             where = "" if not self._key else f" of {', '.join(map(str, self._key))}"
             raise InvalidData(
                 f"{self._reasons.rows} rows{where} cannot be used: {'; '.join(self._reasons.lines())}. "
-                "swoop_rejected(TABLE(...), ...) shows them; with unusable => 'skip', swoop_topk leaves them out"
+                "swoop_rejected(TABLE(...), ...) shows them; "
+                f"with unusable => 'skip', {self._analysis.function} leaves them out"
             )
         for batch in self._history.end():
             yield from self._told(batch)
@@ -157,8 +117,8 @@ class TopK:
         order = find_order(times[:over], ready["id"].combine_chunks(), lambda places: _compared(ready.take(places)))
         found = []
         for batch in (ready if order is None else ready.take(pa.array(order))).combine_chunks().to_batches():
-            for stays in self._history.take(batch):
-                found += self._told(stays)
+            for result in self._history.take(batch):
+                found += self._told(result)
         return found
 
     def _key_of(self, row: Any) -> tuple[Any, ...]:
@@ -171,15 +131,76 @@ class TopK:
             for value, text in zip(found, is_text, strict=True)
         )
 
-    def _told(self, stays: pa.RecordBatch) -> list[tuple[Any, ...]]:
-        """Stays as rows of the result."""
+    def _told(self, result: pa.RecordBatch) -> list[tuple[Any, ...]]:
+        """Stays or families as rows of the result."""
         kind = {"aware": pa.timestamp("us", "UTC"), "naive": pa.timestamp("us"), "integer": pa.int64()}[self._analysis.kind]
-        columns = [(stays[name].cast(kind) if name in ("enter", "leave") else stays[name]).to_pylist() for name in _RESULT]
+        columns = [(result[name].cast(kind) if name in _TIMES else result[name]).to_pylist() for name in self._analysis.result]
         return [(*self._key, *row) for row in zip(*columns, strict=True)]
 
 
+class TopK(_Partition):
+    """``swoop_topk``: every stay of a pair in the top-k of each partition of a table, as ``topk_history`` gives it."""
+
+    @staticmethod
+    def analyze(
+        sets: AnalyzeArgument,
+        k: AnalyzeArgument,
+        window: AnalyzeArgument,
+        similarity: AnalyzeArgument | None = None,
+        id: AnalyzeArgument | None = None,
+        time: AnalyzeArgument | None = None,
+        tokens: AnalyzeArgument | None = None,
+        stream: AnalyzeArgument | None = None,
+        min_similarity: AnalyzeArgument | None = None,
+        max_pairs: AnalyzeArgument | None = None,
+        copies: AnalyzeArgument | None = None,
+        by: AnalyzeArgument | None = None,
+        unusable: AnalyzeArgument | None = None,
+    ) -> PartitionAnalysis:
+        """Checks the arguments of a query: those of :func:`swoop.spark.topk_history` and two more; see docs/sql.md."""
+        table = _table("swoop_topk", sets)
+        spec = JoinSpec(
+            _value("k", k, None),
+            find_spark_window(_value("window", window, None)),
+            _value("similarity", similarity, "jaccard"),
+            two_streams=_value("stream", stream, None) is not None,
+            min_similarity=_value("min_similarity", min_similarity, None),
+            track_changes=True,
+            max_pairs=_value("max_pairs", max_pairs, None),
+            copies=_value("copies", copies, "each"),
+        )
+        found = _sets(table, id, time, tokens, stream, spec)
+        return _partitions("swoop_topk", table, found, by, unusable, spec.in_ticks(), _STAY)
+
+
+class FamiliesOfTable(_Partition):
+    """``swoop_families``: the families of each partition of a table, as ``families_history`` gives them."""
+
+    @staticmethod
+    def analyze(
+        sets: AnalyzeArgument,
+        min_similarity: AnalyzeArgument,
+        window: AnalyzeArgument,
+        similarity: AnalyzeArgument | None = None,
+        id: AnalyzeArgument | None = None,
+        time: AnalyzeArgument | None = None,
+        tokens: AnalyzeArgument | None = None,
+        by: AnalyzeArgument | None = None,
+        unusable: AnalyzeArgument | None = None,
+    ) -> PartitionAnalysis:
+        """Checks the arguments of a query: those of :func:`swoop.spark.families_history` and one more; see docs/sql.md."""
+        table = _table("swoop_families", sets)
+        spec = FamilySpec(
+            _value("min_similarity", min_similarity, None),
+            find_spark_window(_value("window", window, None)),
+            _value("similarity", similarity, "jaccard"),
+        )
+        found = _sets(table, id, time, tokens, None, spec)
+        return _partitions("swoop_families", table, found, by, unusable, spec.in_ticks(), FAMILY)
+
+
 class Rejected:
-    """``swoop_rejected``: the rows of a table that ``swoop_topk`` cannot use, with the reason, and the whole row as JSON."""
+    """``swoop_rejected``: the rows of a table that the others cannot use, with the reason, and the whole row as JSON."""
 
     @staticmethod
     def analyze(
@@ -287,7 +308,7 @@ def _sets(
     time: AnalyzeArgument | None,
     tokens: AnalyzeArgument | None,
     stream: AnalyzeArgument | None,
-    spec: JoinSpec | None,
+    spec: JoinSpec | FamilySpec | None,
 ) -> SetsAnalysis:
     """Which columns the sets of a table are made of, checked."""
     given = _name("tokens", tokens, "tokens")
@@ -314,7 +335,41 @@ def _sets(
     return SetsAnalysis(shown, select=select, names=names, kind=kind, id_type=id_type, token_type=token_type)
 
 
-def _keys(table: T.StructType, by: AnalyzeArgument | None) -> list[T.StructField] | None:
+def _partitions(
+    function: str,
+    table: T.StructType,
+    found: SetsAnalysis,
+    by: AnalyzeArgument | None,
+    unusable: AnalyzeArgument | None,
+    spec: JoinSpec | FamilySpec,
+    result: tuple[str, ...],
+) -> PartitionAnalysis:
+    """What Spark is asked for: the partitions of a table, their order, and columns of these names as a result."""
+    keys = _keys(table, by, result)
+    doing = _value("unusable", unusable, "error")
+    if doing not in ("error", "skip"):
+        raise InvalidArgument(f"unusable must be 'error' or 'skip', not {doing!r:.60}")
+    kinds: dict[str, T.DataType] = {"similarity": T.DoubleType()}
+    kinds |= dict.fromkeys(_IDS, found.id_type) | dict.fromkeys(_TIMES, table[found.names.time].dataType)
+    return PartitionAnalysis(
+        T.StructType([*(keys or ()), *(T.StructField(name, kinds.get(name, T.LongType())) for name in result)]),
+        withSinglePartition=keys == [],
+        partitionBy=[PartitioningColumn(_bytes_of(key)) for key in keys or ()],
+        orderBy=[] if keys is None else [OrderingColumn(_quoted(found.names.time))],
+        select=[*found.select, *(SelectedColumn(_bytes_of(key), f"key{n}") for n, key in enumerate(keys or ()))],
+        names=found.names,
+        kind=found.kind,
+        id_type=found.id_type,
+        token_type=found.token_type,
+        function=function,
+        result=result,
+        spec=spec,
+        keys=keys,
+        skips=doing == "skip",
+    )
+
+
+def _keys(table: T.StructType, by: AnalyzeArgument | None, result: tuple[str, ...]) -> list[T.StructField] | None:
     """The columns that tell partitions apart."""
     given = _value("by", by, None)
     if given is None:
@@ -332,7 +387,7 @@ def _keys(table: T.StructType, by: AnalyzeArgument | None) -> list[T.StructField
                 f"column {name!r} for by has type {key.dataType.simpleString()}; keys must be integers, strings, binaries, "
                 "booleans or dates: cast it"
             )
-        if name.lower() in _RESULT or key in found:
+        if name.lower() in result or key in found:
             raise InvalidData(f"column {name!r} for by would be twice in the result; give it another name")
         found.append(key)
     return found
