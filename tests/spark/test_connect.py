@@ -24,6 +24,7 @@ import pytest
 from pyspark.sql import SparkSession
 from pyspark.sql import functions as F  # noqa: N812
 
+import swoop
 from swoop.errors import InvalidArgument, UnusableRows
 from swoop.live.stream_spec import StreamSpec
 from swoop.spark import (
@@ -193,13 +194,15 @@ def in_sql(spark: SparkSession) -> dict[str, Any]:
     sets = frame(spark, history(100, 4)).selectExpr("*", "id % 2 AS tenant").repartition(3)
     sets.createOrReplaceTempView("sets")
     stays = spark.sql("SELECT * FROM swoop_topk(TABLE(sets), k => 4, window => 9, by => 'tenant')")
+    kin = spark.sql("SELECT * FROM swoop_families(TABLE(sets), min_similarity => 0.5, window => 9, by => 'tenant')")
     asked = "SELECT swoop_words('Free PHONE') w, swoop_similarity('dice', array('a', 'a'), array('a', 'b')) s"
     scalars = spark.sql(asked).collect()[0]
     try:
         refused = str(spark.sql("SELECT * FROM swoop_topk(TABLE(sets), k => 0, window => 9, by => 'tenant')").collect())
     except Exception as error:  # whatever it is, it comes over the line
         refused = str(error)
-    return {"stays": collected(stays), "words": scalars["w"], "similarity": scalars["s"], "refused": refused}
+    found = {"stays": collected(stays), "families": collected(kin), "refused": refused}
+    return {**found, "words": scalars["w"], "similarity": scalars["s"]}
 
 
 def check_sql(found: dict[str, Any]) -> None:
@@ -209,6 +212,16 @@ def check_sql(found: dict[str, Any]) -> None:
         expected = stays_of(mine, k=4, window=9)
         assert [tuple(stay[1:]) for stay in found["stays"] if stay[0] == tenant] == expected
         assert len(expected) > 10
+        columns = {
+            "id": [r.id for r in mine],
+            "time": [r.time for r in mine],
+            "tokens": [list(map(str, r.tokens)) for r in mine],
+        }
+        kin = swoop.families_history(columns, 0.5, 9).to_arrow().to_pylist()
+        assert [tuple(family[1:]) for family in found["families"] if family[0] == tenant] == sorted(
+            (tuple(family.values()) for family in kin), key=repr
+        )
+        assert len(kin) > 1
     assert (found["words"], found["similarity"]) == (["free", "phone"], 2 / 3)
     assert "k must be at least 1, not 0" in found["refused"]
 
