@@ -64,8 +64,8 @@ class _Partition:
     def __init__(self, analysis: PartitionAnalysis) -> None:
         if analysis.keys is None and not _in_partition():
             raise InvalidArgument(
-                "the rows of the table are not partitioned, so that each task of Spark would find what is in its own. For one "
-                "result per tenant, write TABLE(...) PARTITION BY tenant ORDER BY time, or by => 'tenant'; for one result of "
+                "the rows of the table are not partitioned, so each task of Spark would see some of them and compare only those. For "
+                "one result per tenant, write TABLE(...) PARTITION BY tenant ORDER BY time, or by => 'tenant'; for one result of "
                 "all rows, by => array()"
             )
         self._analysis, self._rows, self._key = analysis, _Rows(analysis), ()
