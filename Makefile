@@ -8,7 +8,7 @@ READY := $(VENV)/.ready
 UV = VIRTUAL_ENV=$(VENV) $(BIN)/uv  # installs several times as fast as pip
 SOAK ?= 5
 
-.PHONY: demo test test-spark kernels java needs soak mutants large bench docs pictures wheel lint format clean
+.PHONY: demo test test-spark test-upgrade kernels java needs soak mutants large bench docs pictures wheel lint format clean
 
 demo: $(READY)
 	$(BIN)/swoop demo
@@ -27,6 +27,10 @@ TESTS ?= tests/spark --ignore=tests/spark/test_kafka.py --ignore=tests/spark/tes
 OTHER := build/spark-$(VERSION)-$(notdir $(PYTHON))
 test-spark: $(OTHER)/.ready
 	$(OTHER)/bin/python -m pytest --durations=10 $(TESTS)
+
+# Live streams that begin with another version of Spark and go on with the one in constraints.txt: make test-upgrade VERSION=4.0.1
+test-upgrade: $(OTHER)/.ready $(READY)
+	SWOOP_EARLIER_PYTHON=$(abspath $(OTHER)/bin/python) $(BIN)/python -m pytest tests/spark/test_upgrade.py
 
 $(OTHER)/.ready: pyproject.toml constraints.txt
 	$(PYTHON) -m venv $(OTHER)

@@ -24,7 +24,8 @@ settings.register_profile("default", deadline=None, suppress_health_check=[Healt
 settings.register_profile("ci", settings.get_profile("default"), derandomize=True)
 settings.load_profile("ci" if os.environ.get("CI") else "default")
 
-collect_ignore = [] if "SWOOP_LARGE" in os.environ else ["spark/test_large.py"]  # 8 GB: make large
+APART = {"SWOOP_LARGE": "spark/test_large.py", "SWOOP_EARLIER_PYTHON": "spark/test_upgrade.py"}  # make large, make test-upgrade
+collect_ignore = [file for variable, file in APART.items() if variable not in os.environ]
 
 LONGEST = (
     "tests.spark.test_storage",

@@ -83,6 +83,21 @@ def test_paths_mean_the_same_everywhere(spark: SparkSession, tmp_path: Path, mon
     assert result_files(f"file://{tmp_path}/changes of it") == files
 
 
+def test_cells_on_addresses_that_are_escaped(spark: SparkSession, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """When cells end, Spark's state is read back, also from where its reader would not look."""
+    write_files(tmp_path / "in", posts(100), 2)
+    one = topk_stream(read_stream(spark, tmp_path / "in"), 3, "1 minute").start(tmp_path / "one", available_now=True)
+    assert one.await_termination(120)
+    stream = topk_stream(read_stream(spark, tmp_path / "in"), 3, "1 minute", cells=3)
+    cells = stream.start(tmp_path / "a state%20 #1 ü", available_now=True)
+    assert cells.await_termination(120)
+    assert cells.topk() == one.topk()
+    assert cells.stats.changes == one.stats.changes > 0
+    monkeypatch.setattr(spark.sparkContext, "master", "spark://elsewhere:7077")  # whose machines do not see a link of this one
+    with pytest.raises(InvalidArgument, match="must not have spaces .* this is 'file:/.*a b'. Use another checkpoint"):
+        stream.start(tmp_path / "a b")
+
+
 @pytest.fixture(scope="module")
 def settings() -> Iterator[dict[str, str]]:
     """Spark's settings with which it knows an HDFS, as its default file system, and an S3."""

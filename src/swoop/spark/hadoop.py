@@ -47,6 +47,30 @@ def open_folder(spark: SparkSession, path: str | os.PathLike[str]) -> Folder:
     return Folder(local, LOCAL, local if _is_local(_settings(spark)) else f"file://{local}")
 
 
+def check_state_address(spark: SparkSession, folder: str) -> None:
+    """Refuse a checkpoint whose state Spark could not read back, before there is any; see :func:`state_address`."""
+    uri = _find(spark, folder)[1].toUri()
+    is_here = uri.getScheme() == "file" and str(spark.sparkContext.master).startswith("local")
+    if not is_here and str(uri.toString()) != folder:
+        raise InvalidArgument(
+            "with cells, the address of a checkpoint must not have spaces or other characters that addresses escape, since "
+            f"Spark cannot read its state from there; this is {folder!r}. Use another checkpoint, or cells=1"
+        )
+
+
+@contextmanager
+def state_address(spark: SparkSession, folder: str) -> Iterator[str]:
+    """Where Spark finds the state of a checkpoint. Its reader looks for ``a b`` at ``a%20b``; a link has another name."""
+    uri = _find(spark, folder)[1].toUri()
+    if str(uri.toString()) == folder:
+        yield folder
+        return
+    with tempfile.TemporaryDirectory() as name:
+        link = os.path.join(name, "checkpoint")
+        os.symlink(str(uri.getPath()), link)
+        yield f"file:{link}"
+
+
 def result_files(path: str | os.PathLike[str], spark: SparkSession | None = None) -> list[str]:
     """The files that hold all current results of an output folder, each row once.
 

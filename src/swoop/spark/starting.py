@@ -26,7 +26,7 @@ from swoop.live.resumable import ResumableStream, log
 from swoop.live.stream_spec import StreamSpec
 from swoop.spark.cells import Layout, cell_results, finish_cells
 from swoop.spark.fetching import PIECE_ROWS, fetch
-from swoop.spark.hadoop import open_folder, qualified
+from swoop.spark.hadoop import check_state_address, open_folder, qualified, state_address
 from swoop.spark.handle import LiveHandle
 from swoop.spark.rows import (
     Names,
@@ -280,11 +280,13 @@ class StartableStream(Generic[Handle]):
         if spec.cells == 1:
             return self._make_live(checkpoint, outputs, None), self._rows, {}
         spark = self._rows.sparkSession
+        check_state_address(spark, folder)
         layout = Layout.of(spark, Grid.of(spec.cells))
 
         def finish() -> pa.Table:
-            with settings(spark, {"spark.sql.execution.arrow.maxRecordsPerBatch": "16"}):  # chunks, and Arrow takes 2 GiB
-                return finish_cells(spark, folder, layout, spec)
+            few = {"spark.sql.execution.arrow.maxRecordsPerBatch": "16"}  # chunks, and Arrow takes 2 GiB
+            with settings(spark, few), state_address(spark, folder) as address:
+                return finish_cells(spark, address, layout, spec)
 
         live = self._make_live(checkpoint, outputs, finish)
         rows = cell_results(self._rows, layout, spec, f"{checkpoint.run}/{uuid.uuid4().hex}", live.ended_at)

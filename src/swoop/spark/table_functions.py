@@ -64,9 +64,9 @@ class _Partition:
     def __init__(self, analysis: PartitionAnalysis) -> None:
         if analysis.keys is None and not _in_partition():
             raise InvalidArgument(
-                "the rows of the table are not partitioned, so each task of Spark would see some of them and compare only those. For "
-                "one result per tenant, write TABLE(...) PARTITION BY tenant ORDER BY time, or by => 'tenant'; for one result of "
-                "all rows, by => array()"
+                "the rows of the table are not partitioned, so each task of Spark would see some of them and compare only "
+                "those; for one result per tenant, write TABLE(...) PARTITION BY tenant ORDER BY time, or by => 'tenant', "
+                "and for one result of all rows by => array()"
             )
         self._analysis, self._rows, self._key = analysis, _Rows(analysis), ()
         self._waiting: pa.Table | None = None  # rows of the last time, which others may still precede
