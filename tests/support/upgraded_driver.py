@@ -18,7 +18,7 @@ def follow(spark: SparkSession, folder: Path) -> None:
     rows = posts.withColumn("time", timestamps("time"))
     for way, cells in (("one engine", 1), ("cells", 3)):
         stream = topk_stream(rows, 4, "40 seconds", lateness="6 seconds", tokens=words("text"), cells=cells)
-        handle = stream.start(f"{folder}/{way} state", changes=f"{folder}/{way}", available_now=True)
+        handle = stream.start(f"{folder}/{way} state", changes=f"{folder}/{way}", available_now=True, flush=False)
         assert handle.await_termination(240)
     for way, changes in (
         ("changes", topk_changes(rows, 4, "40 seconds", lateness="6 seconds", tokens=words("text"))),
