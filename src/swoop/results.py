@@ -263,7 +263,11 @@ class Results(Sequence[Item], Generic[Item]):
 
     def to_pandas(self) -> pandas.DataFrame:
         """The results as a pandas data frame. Needs pandas."""
-        frame: pandas.DataFrame = self.to_arrow().to_pandas()
+        table = self.to_arrow()
+        try:
+            frame: pandas.DataFrame = table.to_pandas()
+        except ValueError:  # a kept date that Python does not have
+            frame = table.to_pandas(date_as_object=False)
         return frame
 
     def to_polars(self) -> polars.DataFrame:
@@ -275,8 +279,10 @@ class Results(Sequence[Item], Generic[Item]):
         return frame
 
     def _repr_html_(self) -> str:
+        from swoop.readable import rows_of
+
         table = self.to_arrow().slice(0, 100)
-        rows = table.to_pylist()
+        rows = rows_of(table)
         names = table.column_names
         # a small bar beside each similarity, and beside each size of a family, as long as the largest
         if "similarity" in names and all(0 <= row["similarity"] <= 1 for row in rows):

@@ -5,6 +5,7 @@ from __future__ import annotations
 import pyarrow as pa
 
 from swoop.messages import to_json
+from swoop.readable import values_of
 
 
 def for_spreadsheets(table: pa.Table) -> pa.Table:
@@ -14,7 +15,7 @@ def for_spreadsheets(table: pa.Table) -> pa.Table:
         if pa.types.is_timestamp(field.type):
             column = _written(column)
         elif pa.types.is_nested(field.type):
-            values = (None if value is None else to_json(value) for value in column.to_pylist())
+            values = (None if value is None else to_json(value) for value in values_of(column))
             column = pa.array(values, pa.string())
         elif pa.types.is_binary(field.type) or pa.types.is_large_binary(field.type):
             column = pa.array((None if value is None else value.hex() for value in column.to_pylist()), pa.string())

@@ -30,10 +30,10 @@ from swoop.cli.output import ORDER, write_rejected, write_table
 from swoop.cli.progress import Steps
 from swoop.cli.render import ShownPair, Side
 from swoop.cli.where import tell
+from swoop.readable import readable, rows_of
 from swoop.reading.files import COMPRESSED, Files
 from swoop.reading.sets import Reading, ReadingOptions, decide
 from swoop.reading.tables import count_readable, read_batches, read_sample, schema_for
-from swoop.text.readable import readable
 from swoop.times import WindowSpec, find_window
 
 if TYPE_CHECKING:
@@ -216,7 +216,7 @@ def _bytes(name: str) -> bytes | None:
 def records_of(sets: pa.Table, reading: Reading) -> dict[str, list[Side]]:
     """Sets as records by id, sorted by time; those without a time come first."""
     records: dict[str, list[Side]] = {}
-    for row in sorted(readable(sets).to_pylist(), key=lambda row: (row["time"] is not None, row["time"])):
+    for row in sorted(rows_of(readable(sets)), key=lambda row: (row["time"] is not None, row["time"])):
         records.setdefault(name_of(row["id"]), []).append(_side(row, reading))
     return records
 

@@ -11,8 +11,8 @@ import pyarrow as pa
 
 from swoop.cli.guard import WrongUsage
 from swoop.messages import to_json
+from swoop.readable import readable, rows_of
 from swoop.spreadsheets import for_spreadsheets
-from swoop.text.readable import readable
 
 ORDER = ("enter", "similarity", "newer", "older", "overlap", "leave")  # of stays; similarity descending
 ENDINGS = (".parquet", ".csv", ".json", ".jsonl", ".ndjson")
@@ -60,7 +60,7 @@ def write_rejected(parts: Sequence[pa.Table], out: str) -> None:
     """Write rejected rows: the reason, and the row in JSON, or the line that is no row as it was given."""
     found: dict[str, list[str]] = {"reason": [], "row": []}
     for part in parts:
-        for row in readable(part, "backslashreplace").to_pylist():
+        for row in rows_of(readable(part, "backslashreplace")):
             found["reason"].append(row.pop("reason"))
             line = row.pop("line", None)
             found["row"].append(to_json(row) if line is None else line)
@@ -79,7 +79,7 @@ def _write_table(table: pa.Table, ending: str, name: str) -> None:
     else:
         with open(name, "w", encoding="utf-8") as file:
             for batch in table.to_batches():
-                file.writelines(to_json(row) + "\n" for row in batch.to_pylist())
+                file.writelines(to_json(row) + "\n" for row in rows_of(batch))
 
 
 def _umask() -> int:

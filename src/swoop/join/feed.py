@@ -159,7 +159,9 @@ def _joined_records(parts: list[Rows]) -> Records | None:
 
 def record_at(records: pa.Table | None, index: int) -> dict[str, Any] | None:
     """What is kept of a set, by column."""
-    return None if records is None else {name: records[name][index].as_py() for name in records.column_names}
+    from swoop.readable import value_at
+
+    return None if records is None else {name: value_at(records[name], index) for name in records.column_names}
 
 
 def no_records(count: int) -> pa.Table:

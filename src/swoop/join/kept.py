@@ -15,7 +15,7 @@ import pyarrow as pa
 from swoop.errors import InvalidArgument, InvalidData, InvalidType
 from swoop.join.columns import Columns, as_chunks, check_lengths, find_column
 from swoop.join.payloads import TablePayloads
-from swoop.text.readable import readable
+from swoop.readable import readable
 
 TAKEN = ("copies", "first_seen", "last_seen")
 """What results have of sets themselves, as ``newer_copies`` and so on."""
@@ -68,6 +68,8 @@ def is_keepable(kind: pa.DataType) -> bool:
     """Whether a column of this type can be kept and saved: values that are there as such, also in lists and structs."""
     if any(is_nested(kind) for is_nested in _NESTED):
         return all(is_keepable(kind.field(place).type) for place in range(kind.num_fields))
+    if pa.types.is_timestamp(kind) and kind.tz is not None:
+        return _is_zone(kind.tz)
     is_other: bool = (
         isinstance(kind, pa.BaseExtensionType)
         or pa.types.is_nested(kind)
@@ -77,6 +79,15 @@ def is_keepable(kind: pa.DataType) -> bool:
         or pa.types.is_binary_view(kind)
     )
     return not is_other
+
+
+def _is_zone(name: str) -> bool:
+    """Whether times can be told in a zone: what has another one could not be shown."""
+    try:
+        pa.lib.string_to_tzinfo(name)
+    except (pa.ArrowException, ValueError, LookupError, OSError):
+        return False
+    return True
 
 
 def read_record(record: object, known: pa.Schema | None) -> pa.Table:

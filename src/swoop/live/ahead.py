@@ -18,6 +18,8 @@ import numpy as np
 import pyarrow as pa
 import pyarrow.compute as pc
 
+from swoop.readable import rows_of
+
 AGREEING = 10
 """Rows ahead, with none that is not in between, after which a stream has moved on."""
 
@@ -94,7 +96,7 @@ def split_ahead(rows: pa.Table, latest: int | None) -> tuple[pa.Table, pa.Table]
 
 def rejected_rows(rows: pa.Table, reason: str = REASON) -> pa.Table:
     """Rows that are not taken, as the rejected output has them; by default, those that are not believed."""
-    lines = [json.dumps(row, default=_in_json, ensure_ascii=False) for row in rows.to_pylist()]
+    lines = [json.dumps(row, default=_in_json, ensure_ascii=False) for row in rows_of(rows)]
     return pa.table({"reason": pa.array([reason] * len(lines), pa.string()), "row": pa.array(lines, pa.string())})
 
 

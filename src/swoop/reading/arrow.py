@@ -11,13 +11,13 @@ import pyarrow as pa
 import pyarrow.compute as pc
 
 from swoop.join.unusable import why_unusable
+from swoop.readable import readable
 from swoop.reading.date_columns import read_times
 from swoop.reading.files import Files
 from swoop.reading.sets import INTEGER, Reading
 from swoop.reading.tables import Batch, column_of, read_batches, schema_for
 from swoop.reasons import SHOWN, Reasons
 from swoop.text.columns import join_texts, make_tokens
-from swoop.text.readable import readable
 from swoop.times import LAST_DATETIME
 
 

@@ -16,12 +16,12 @@ import pyarrow.csv
 import pyarrow.parquet as pq
 
 from swoop.errors import InvalidArgument, InvalidData, InvalidFile
+from swoop.readable import readable
 from swoop.reading import json_lines
 from swoop.reading.columns import path_of
 from swoop.reading.date_columns import read_times
 from swoop.reading.dates import TimeFormat
 from swoop.reading.files import Dialect, Files, beginning, damaged, find_dialect, open_file
-from swoop.text.readable import readable
 
 SAMPLE = 10_000  # rows from which is guessed which column is which
 ROWS = 1 << 16  # of a batch

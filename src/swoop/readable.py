@@ -1,0 +1,51 @@
+"""Values that can be read, whatever there is: bytes that are no text, times that Python does not have."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import pyarrow as pa
+
+_UNREADABLE = (pa.ArrowException, ArithmeticError, ValueError, LookupError)
+
+
+def readable(table: pa.Table, errors: str = "replace") -> pa.Table:
+    """A table whose texts can be read: bytes that are not UTF-8 become a sign, or what ``errors`` says."""
+    for place, field in enumerate(table.schema):
+        if pa.types.is_string(field.type) or pa.types.is_large_string(field.type):
+            try:
+                table.column(place).validate(full=True)
+            except pa.ArrowInvalid:
+                given = table.column(place).cast(pa.large_binary()).to_pylist()
+                texts = [None if text is None else text.decode("utf-8", errors) for text in given]
+                table = table.set_column(place, field, pa.array(texts, field.type))
+    return table
+
+
+def values_of(column: pa.Array | pa.ChunkedArray) -> list[Any]:
+    """The values of a column. One that Python does not have, such as a time in the year 200,000, becomes a text.
+
+    >>> values_of(pa.array([0, 2**60], pa.timestamp("us")))
+    [datetime.datetime(1970, 1, 1, 0, 0), '<value out of range: 1152921504606846976>']
+    """
+    try:
+        values: list[Any] = column.to_pylist()
+        return values
+    except _UNREADABLE:
+        return [value_at(column, place) for place in range(len(column))]
+
+
+def rows_of(table: pa.Table | pa.RecordBatch) -> list[dict[str, Any]]:
+    """The rows of a table with such values."""
+    columns = [values_of(column) for column in table.columns]
+    return [dict(zip(table.schema.names, row, strict=True)) for row in zip(*columns, strict=True)]
+
+
+def value_at(column: pa.Array | pa.ChunkedArray, place: int) -> Any:
+    """One value of a column, or a text in its place."""
+    try:
+        return column[place].as_py()
+    except _UNREADABLE:
+        one = column.slice(place, 1)
+        whole = one.combine_chunks() if isinstance(one, pa.ChunkedArray) else one
+        return " ".join(whole.to_string(skip_new_lines=True).strip("[]").split())
