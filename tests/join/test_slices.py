@@ -114,6 +114,6 @@ def test_stays_that_were_cut_are_joined(rows: Rows, cuts: list[int]) -> None:
 
 def test_a_burst_is_not_cut() -> None:
     steps = [0] * 500 + list(range(0, 1002, 2))
-    assert Extent(100_000, 0, 1000, steps).cuts(100, None, 2) == [0, 250, 500, 750, 1001]
+    assert Extent(100_000, 0, 1000, steps).cuts(100, None, 4) == [0, 250, 500, 750, 1001]
     assert Extent(100_000, 0, 1000, steps).cuts(100, 1, 2) == [0, 1001]
     assert Extent(5, 7, 7, [7] * 4).cuts(100, 3, 2) == [7, 8]

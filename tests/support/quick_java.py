@@ -18,8 +18,9 @@ from swoop.spark import session, topk_stream
 from swoop.spark.java import find_program
 
 FOLDER = Path(__file__).parents[2] / "build" / "java"
-# code that is compiled quickly is better than code that is compiled well
-SIMPLE = "-XX:TieredStopAtLevel=1 -XX:+UseSerialGC"
+# code that is compiled quickly is better than code that is compiled well; the room that Java has for it by default would be
+# full after some minutes, and what was thrown out would be compiled again and again
+SIMPLE = "-XX:TieredStopAtLevel=1 -XX:ReservedCodeCacheSize=256m -XX:+UseSerialGC"
 VARIABLES = ("SPARK_SUBMIT_OPTS", "SPARK_DAEMON_JAVA_OPTS")
 
 

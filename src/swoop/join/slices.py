@@ -58,7 +58,7 @@ class Extent:
         least = 1 if slices else max(1, duration // 2)
         if slices is None:
             widest = max(1, (self.last - self.first) // duration)  # slices shorter than the window replay more than they report
-            slices = max(1, min(4 * cores, 2 * widest, self.rows // 10_000 + 1))
+            slices = max(1, min(2 * cores, 2 * widest, self.rows // 10_000 + 1))  # more would begin without a floor too often
         steps = len(self.quantiles) - 1
         cuts = [self.first]
         for n in range(1, slices):
