@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from typing import Any
+
 import pyspark
 import pytest
 from pyspark.sql import SparkSession
@@ -15,6 +17,12 @@ from tests.spark.test_slices import stays_of
 
 def test_this_version_is_one_of_those_that_are_supported() -> None:
     assert is_supported(pyspark.__version__)
+
+
+def test_checkpoints_on_local_disks_are_renamed_by_a_class_that_is_there(spark: SparkSession) -> None:
+    java: Any = spark._jvm
+    manager = java.java.lang.Thread.currentThread().getContextClassLoader().loadClass(versions.renaming_class())
+    assert manager.getSimpleName() == "FileSystemBasedCheckpointFileManager"
 
 
 def test_the_hash_is_that_of_spark(spark: SparkSession) -> None:

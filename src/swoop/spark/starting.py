@@ -44,7 +44,7 @@ from swoop.spark.rows import (
 from swoop.spark.sessions import STATE_SETTINGS
 from swoop.spark.sizing import Machines, choose_cells
 from swoop.spark.topics import KafkaOutput
-from swoop.spark.versions import arrow_schema
+from swoop.spark.versions import arrow_schema, renaming_class
 from swoop.spec import FamilySpec, JoinSpec
 from swoop.text.functions import TokenFunction
 from swoop.times import WindowSpec, find_lateness, in_seconds
@@ -234,7 +234,7 @@ class StartableStream(Generic[Handle]):
                 writer = writer.trigger(availableNow=True)
             elif trigger is not None:
                 writer = writer.trigger(processingTime=trigger)
-            with settings(spark, query_settings):
+            with settings(spark, {**_local_settings(folder), **query_settings}):
                 query = writer.start()
             try:
                 handle._begin(query, ends=available_now and flush, metrics_port=metrics_port, silence=silence)
@@ -317,6 +317,15 @@ def settings(spark: SparkSession, values: dict[str, str]) -> Iterator[None]:
                 spark.conf.unset(name)
             else:
                 spark.conf.set(name, old)
+
+
+def _local_settings(folder: str) -> dict[str, str]:
+    """How Spark keeps the checkpoint on a disk of this machine.
+
+    By default it asks about links before it renames a file, which Hadoop does by a program: about 25 processes in each batch.
+    Elsewhere the default stays: only here does a renamed file take the place of another at once.
+    """
+    return {"spark.sql.streaming.checkpointFileManagerClass": renaming_class()} if folder.startswith("file:") else {}
 
 
 def temporary_path(spark: SparkSession) -> str:

@@ -3,6 +3,7 @@
 | since | what | before |
 |---|---|---|
 | 4.1 | ``DataFrame.repartitionById`` | :func:`repartition_by_id` chooses keys whose hashes lie in the wanted partitions |
+| 4.1 | a package for the classes of checkpoints | :func:`renaming_class` is in that of streaming itself |
 | 4.1 | iterators in ``applyInArrow`` | :mod:`swoop.spark.groups` does the same with ``mapInArrow``, in every version |
 | 4.2 | runs on Java 23 and newer | :func:`newest_java` |
 | 4.3 | the time zone of timestamps in Arrow is asked for | :func:`arrow_schema` has UTC, as it was before |
@@ -22,6 +23,7 @@ from pyspark.sql.types import StructType
 
 OLDEST, NEWEST = (4, 0), (4, 3)
 """The minor versions that were tested, and all between them."""
+_STREAMING = "org.apache.spark.sql.execution.streaming"
 
 
 def minor_version(version: str = pyspark.__version__) -> tuple[int, int]:
@@ -50,6 +52,16 @@ def newest_java(version: str = pyspark.__version__) -> int | None:
     (22, None)
     """
     return 22 if minor_version(version) < (4, 2) else None
+
+
+def renaming_class(version: str = pyspark.__version__) -> str:
+    """What keeps a checkpoint's files by means of the file system alone.
+
+    >>> renaming_class("4.0.1"), renaming_class("4.3.0")  # doctest: +ELLIPSIS
+    ('...streaming.FileSystemBasedCheckpointFileManager', '...streaming.checkpointing.FileSystemBasedCheckpointFileManager')
+    """
+    package = f"{_STREAMING}.checkpointing" if minor_version(version) >= (4, 1) else _STREAMING
+    return f"{package}.FileSystemBasedCheckpointFileManager"
 
 
 def arrow_schema(schema: StructType) -> pa.Schema:
