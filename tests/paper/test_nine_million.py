@@ -10,6 +10,7 @@ import pytest
 import swoop
 from swoop import oracle
 from swoop.paper import nine_million
+from tests.support.judge import judge
 
 
 @pytest.fixture
@@ -27,8 +28,8 @@ def test_it_finds_what_brute_force_finds() -> None:
     table = pa.concat_tables(nine_million.posts(700))
     words = swoop.words("text")
     records = [oracle.Record(words(row["text"]) or [], row["time"], row["id"]) for row in table.to_pylist()]
-    changes = oracle.changes(records, None, nine_million.WINDOW, min_similarity=nine_million.LEAST, copies="once")
-    entered = sum(change.kind == "enter" for change in changes)
+    judged = judge(records, None, nine_million.WINDOW, min_similarity=nine_million.LEAST, copies="once")
+    entered = sum(change.kind == "enter" for change in judged.changes)
     born = sum(change.kind == "born" for change in oracle.family_changes(records, nine_million.LEAST, nine_million.WINDOW))
     assert entered > 500
     assert born > 20
