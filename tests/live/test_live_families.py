@@ -137,7 +137,7 @@ def test_other_threads_see_whole_steps(folder: Path) -> None:
     over = threading.Event()
 
     def look() -> None:
-        while not over.is_set():
+        while not over.wait(0.002):  # a thread that never waits holds the others up
             result = live.result
             seen.extend((family.size, len(result.arrivals(family))) for family in result.families(order="growing"))
 
