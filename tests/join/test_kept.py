@@ -440,16 +440,45 @@ def test_a_file_that_cannot_be_right_is_refused(tmp_path: Path, rows: pa.Table |
     join = swoop.TopKJoin(k=1, window=10)
     join.insert_many({"tokens": [["a"], ["a"]], "time": [1, 2], "text": ["x", "y"]}, keep=["text"])
     join.save(tmp_path / "join")
-    with zipfile.ZipFile(tmp_path / "join") as archive:
-        members = {name: archive.read(name) for name in archive.namelist()}
-    members.pop("kept.arrow")
-    if rows is not None:
-        members["kept.arrow"] = stream_of(rows)
-    with zipfile.ZipFile(tmp_path / "join", "w") as archive:
-        for name, content in members.items():
-            archive.writestr(name, content)
+    change_kept(tmp_path / "join", {"kept.arrow": rows})
     with pytest.raises(InvalidFile, match=match):
         swoop.TopKJoin.load(tmp_path / "join")
+
+
+def change_kept(path: Path, changed: dict[str, pa.Table | None]) -> None:
+    """Replace some members of a saved join, or remove them."""
+    with zipfile.ZipFile(path) as archive:
+        members = {name: archive.read(name) for name in archive.namelist() if name not in changed}
+    members |= {name: stream_of(rows) for name, rows in changed.items() if rows is not None}
+    with zipfile.ZipFile(path, "w") as archive:
+        for name, content in members.items():
+            archive.writestr(name, content)
+
+
+@pytest.mark.parametrize(
+    "values",
+    [
+        *(
+            pa.array([1, 2], pa.timestamp("us", zone))
+            for zone in ("Mars/Olympus", "+99:00", "-01:99", "../../etc/passwd", "\N{BULLET}")
+        ),
+        pa.array([[1], [2]], pa.list_(pa.timestamp("s", "Mars/Olympus"))),
+        pa.array([-1, 5], pa.int32()).view(pa.time32("s")),
+        pa.array([5, 2**60]).view(pa.time64("us")),
+    ],
+    ids=lambda values: str(values.type),
+)
+def test_files_with_impossible_times_are_refused(tmp_path: Path, values: pa.Array) -> None:
+    """When they are loaded, not when somebody reads the results."""
+    data = {"tokens": [["a"], ["a"]], "time": [1, 2], "x": ["p", "q"]}
+    for join in (swoop.TopKJoin(k=1, window=10), swoop.Families(0.5, window=10, track_changes=False)):
+        join.insert_many(data, keep=["x"])
+        join.save(tmp_path / "join")
+        with zipfile.ZipFile(tmp_path / "join") as archive:
+            kept = [name for name in archive.namelist() if name.startswith("kept")]
+        change_kept(tmp_path / "join", {name: pa.table({"x": values[: 2 if name == "kept.arrow" else 0]}) for name in kept})
+        with pytest.raises(InvalidFile, match="never kept|not within the acceptable range"):
+            type(join).load(tmp_path / "join")
 
 
 def test_many_small_batches_stay_few_tables() -> None:
