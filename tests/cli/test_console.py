@@ -1,6 +1,6 @@
 """What is shown is what there is: nothing hides, turns, moves or gets lost in an encoding, and secrets are not shown.
 
-Tests of swoop.cli.console, swoop.cli.guard, swoop.cli.session.
+Tests of swoop.cli.console, swoop.cli.guard, swoop.cli.session, swoop.cli.unseen.
 """
 
 from __future__ import annotations

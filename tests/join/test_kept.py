@@ -1,6 +1,6 @@
 """Kept columns: results show the records of exactly the sets that they name, whatever has left the window meanwhile.
 
-Tests of swoop.join.kept_storage.
+Tests of swoop.join.kept_storage, swoop.join.mixtures.
 """
 
 from __future__ import annotations
