@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import re
 from pathlib import Path
 from typing import Any
 
@@ -17,7 +18,7 @@ import swoop
 from swoop.cli.app import app
 from swoop.errors import InvalidData
 from swoop.live.ahead import rejected_rows
-from swoop.readable import rows_of, values_of
+from swoop.readable import rows_of, to_pandas, values_of
 from swoop.spreadsheets import for_spreadsheets
 
 WILD = [
@@ -45,8 +46,9 @@ def test_every_value_is_there_or_told(kind: pa.DataType, numbers: list[int | Non
         try:
             assert row == {"x": column[place].as_py(), "y": None}
         except (OverflowError, ValueError):
-            assert isinstance(row["x"], str)
-            assert row["x"]
+            told = row["x"]["inner"] if nested else row["x"]
+            assert isinstance(told, str)
+            assert told
     assert for_spreadsheets(table).num_rows == len(numbers)
     assert len(rejected_rows(table)) == len(numbers)
 
@@ -64,6 +66,25 @@ def test_results_show_them(kind: pa.DataType, tmp_path: Path) -> None:
         assert "out of range" in one.topk()._repr_html_()
         assert len(one.topk().to_pandas()) == len(one.topk().to_polars()) == 1
         assert [change.pair.older_record for change in one.changes()] == [pair.older_record]
+
+
+@pytest.mark.parametrize("kind", [pa.timestamp("us"), pa.date32(), pa.timestamp("us", "localtime")])
+def test_data_frames_have_them_also_within_others(kind: pa.DataType) -> None:
+    plain: Any = pa.array([2**30, 1], pa.int32()).cast(kind) if kind == pa.date32() else pa.array([2**60, 1], kind)
+    rows = pa.StructArray.from_arrays([plain, pa.array(["a", "b"])], ["inner", "text"])
+    lists = pa.ListArray.from_arrays([0, 1, 2], plain)
+    maps = pa.MapArray.from_arrays([0, 1, 2], ["a", "b"], plain)
+    table = pa.table({"number": [1, 2], "plain": plain, "row": rows, "list": lists, "map": maps})
+    frame = to_pandas(table)
+    wild, tame = values_of(plain)
+    assert re.fullmatch("<value out of range: [0-9]+>", wild)
+    assert frame["number"].dtype == "int64"
+    assert frame["plain"][0] == wild or kind == pa.timestamp("us")  # which pandas has
+    assert frame["row"].tolist() == [{"inner": wild, "text": "a"}, {"inner": tame, "text": "b"}]
+    assert [list(row.values()) for row in rows_of(table)] == [
+        [1, wild, {"inner": wild, "text": "a"}, [wild], [("a", wild)]],
+        [2, tame, {"inner": tame, "text": "b"}, [tame], [("b", tame)]],
+    ]
 
 
 def test_unknown_zones_are_refused_before_anything_changes() -> None:

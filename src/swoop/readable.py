@@ -2,9 +2,12 @@
 
 from __future__ import annotations
 
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import pyarrow as pa
+
+if TYPE_CHECKING:
+    import pandas
 
 _UNREADABLE = (pa.ArrowException, ArithmeticError, ValueError, LookupError)
 
@@ -43,9 +46,40 @@ def rows_of(table: pa.Table | pa.RecordBatch) -> list[dict[str, Any]]:
 
 def value_at(column: pa.Array | pa.ChunkedArray, place: int) -> Any:
     """One value of a column, or a text in its place."""
+    return _value(column[place])
+
+
+def _value(scalar: pa.Scalar) -> Any:
+    """A value; within lists and structs, only those that Python does not have become texts."""
     try:
-        return column[place].as_py()
+        return scalar.as_py()
     except _UNREADABLE:
-        one = column.slice(place, 1)
-        whole = one.combine_chunks() if isinstance(one, pa.ChunkedArray) else one
-        return " ".join(whole.to_string(skip_new_lines=True).strip("[]").split())
+        if isinstance(scalar, pa.MapScalar):
+            return [tuple(entry.values()) for entry in values_of(scalar.values)]
+        if isinstance(scalar, pa.ListScalar | pa.LargeListScalar | pa.FixedSizeListScalar):
+            return values_of(scalar.values)
+        if isinstance(scalar, pa.StructScalar):
+            return {field.name: _value(scalar[place]) for place, field in enumerate(scalar.type)}
+        text: str = pa.repeat(scalar, 1).to_string(skip_new_lines=True)
+        return text.strip("[]")
+
+
+def to_pandas(table: pa.Table) -> pandas.DataFrame:
+    """A table as a data frame. A column that pandas does not have, or one of whose values it has not, has values as above."""
+    try:
+        frame: pandas.DataFrame = table.to_pandas()
+    except _UNREADABLE:
+        import pandas as pd
+
+        frame = pd.DataFrame({name: _series(column) for name, column in zip(table.column_names, table.columns, strict=True)})
+    return frame
+
+
+def _series(column: pa.ChunkedArray) -> pandas.Series:
+    import pandas as pd
+
+    try:
+        series: pandas.Series = column.to_pandas()
+    except _UNREADABLE:
+        series = pd.Series(values_of(column), dtype=object)
+    return series

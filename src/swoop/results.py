@@ -263,12 +263,9 @@ class Results(Sequence[Item], Generic[Item]):
 
     def to_pandas(self) -> pandas.DataFrame:
         """The results as a pandas data frame. Needs pandas."""
-        table = self.to_arrow()
-        try:
-            frame: pandas.DataFrame = table.to_pandas()
-        except ValueError:  # a kept date that Python does not have
-            frame = table.to_pandas(date_as_object=False)
-        return frame
+        from swoop.readable import to_pandas
+
+        return to_pandas(self.to_arrow())
 
     def to_polars(self) -> polars.DataFrame:
         """The results as a Polars data frame. Needs Polars."""

@@ -3,13 +3,19 @@
 from __future__ import annotations
 
 import pyarrow as pa
+import pyarrow.compute as pc
 
 from swoop.messages import to_json
 from swoop.readable import values_of
 
+_NUMBER = r"^[+\-]?[0-9]+([.,][0-9]+)?([eE][+\-]?[0-9]+)?$"
+
 
 def for_spreadsheets(table: pa.Table) -> pa.Table:
-    """A table as people and spreadsheets read it: times without a zone, in UTC and no finer than they are; lists in JSON."""
+    """A table as people and spreadsheets read it: times without a zone, in UTC and no finer than they are; lists in JSON.
+
+    Texts that a spreadsheet would take for a formula begin with an apostrophe, which is how spreadsheets mark texts.
+    """
     for place, field in enumerate(table.schema):
         column = table.column(place)
         if pa.types.is_timestamp(field.type):
@@ -19,6 +25,8 @@ def for_spreadsheets(table: pa.Table) -> pa.Table:
             column = pa.array(values, pa.string())
         elif pa.types.is_binary(field.type) or pa.types.is_large_binary(field.type):
             column = pa.array((None if value is None else value.hex() for value in column.to_pylist()), pa.string())
+        elif pa.types.is_string(field.type) or pa.types.is_large_string(field.type):
+            column = _no_formulas(column)
         else:
             continue
         table = table.set_column(place, field.name, column)
@@ -34,3 +42,11 @@ def _written(times: pa.ChunkedArray) -> pa.ChunkedArray:
         except pa.ArrowInvalid:  # some are finer
             continue
     return plain.cast(pa.string())
+
+
+def _no_formulas(texts: pa.ChunkedArray) -> pa.ChunkedArray:
+    """Texts, none of which is a formula; signed numbers are none."""
+    is_formula = pc.and_not(pc.match_substring_regex(texts, r"^[=+\-@\t\r]"), pc.match_substring_regex(texts, _NUMBER))
+    return pc.if_else(
+        is_formula, pc.binary_join_element_wise(pa.scalar("'", texts.type), texts, pa.scalar("", texts.type)), texts
+    )

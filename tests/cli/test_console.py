@@ -1,6 +1,6 @@
 """What is shown is what there is: nothing hides, turns, moves or gets lost in an encoding, and secrets are not shown.
 
-Tests of swoop.cli.console, swoop.cli.guard, swoop.cli.session.
+Tests of swoop.cli.console, swoop.cli.guard, swoop.cli.session, swoop.cli.unseen.
 """
 
 from __future__ import annotations
@@ -27,19 +27,49 @@ from swoop.cli.render import Side, side_by_side
 from swoop.cli.session import held_back, why_not
 from swoop.cli.views import short
 
-JOINERS = {0x200C, 0x200D}  # words of Persian and emoji are written with them
 SEEN = {*range(0x600, 0x606), 0x6DD, 0x70F, 0x890, 0x891, 0x8E2, 0x110BD, 0x110CD, *range(0x13430, 0x13460)}
+IGNORABLE = "034F 115F-1160 17B4-17B5 180B-180F 2065 3164 FE00-FE0F FFA0 FFF0-FFF8 E0000-E0FFF"
+"""What Unicode calls ignorable by default, besides formats: what has no sign of its own is not shown."""
+
+
+def numbers(ranges: str) -> set[int]:
+    ends = [[int(end, 16) for end in each.split("-")] for each in ranges.split()]
+    return {code for first, *last in ends for code in range(first, (last or [first])[0] + 1)}
 
 
 def test_every_character_that_hides_is_named() -> None:
+    not_seen = numbers(IGNORABLE) | {0x2800, 0x16FE4} | numbers("FDD0-FDEF")
+    others = []
     for code in range(sys.maxunicode + 1):
-        character = chr(code)
-        kind = unicodedata.category(character)
-        if kind in ("Cc", "Cf", "Cs", "Zl", "Zp") and code not in JOINERS | SEEN:
-            assert printable(character) in (" ", f"<U+{code:04X}>"), hex(code)
-        elif kind[0] in "LMNP":
-            invisible = code in (0x115F, 0x1160, 0x3164, 0xFFA0) or code >= 0xE0000
-            assert printable(character) == (f"<U+{code:04X}>" if invisible else character)
+        kind = unicodedata.category(chr(code))
+        if (kind in ("Cc", "Cf", "Cs", "Zl", "Zp") and code not in SEEN) or code in not_seen or code % 2**16 > 0xFFFD:
+            assert printable(chr(code)) in (" ", f"<U+{code:04X}>"), hex(code)
+        else:
+            others.append(chr(code))
+    assert printable("".join(others)) == "".join(others)
+
+
+@pytest.mark.parametrize(
+    "text",
+    [
+        "\N{HEAVY BLACK HEART}\ufe0f\u200d\N{FIRE}",
+        "1\ufe0f\u20e3 #\ufe0f\u20e3",
+        "\N{WOMAN}\N{EMOJI MODIFIER FITZPATRICK TYPE-3}\u200d\N{PERSONAL COMPUTER}",
+        "\u0645\u06cc\u200c\u062e\u0648\u0627\u0647\u0645",  # Persian
+        "\u8fbb\U000e0100",  # an ideograph in one of its forms
+        "\u0915\u094d\u200d\u0937",  # Hindi
+    ],
+)
+def test_what_writing_needs_stays(text: str) -> None:
+    assert printable(text) == text
+
+
+@pytest.mark.parametrize(
+    "text", ["a|\ufe0f", "\N{FIRE}\ufe0f|\ufe0f|\U000e0101", "pa|\u200d", "|\u200c", "1|\ufe0f", "\u8fbb\u200d|\u200d"]
+)
+def test_and_elsewhere_it_is_named(text: str) -> None:
+    first, *others = text.split("|")
+    assert printable(text.replace("|", "")) == first + "".join(f"<U+{ord(other):04X}>" for other in others)
 
 
 def test_records_that_differ_in_what_is_hidden_look_different() -> None:

@@ -25,6 +25,7 @@ import swoop
 from swoop.dashboard import Board, Page, serve
 from swoop.dashboard.change_log import ChangeLog
 from swoop.results import Change, FamilyChange
+from swoop.spreadsheets import for_spreadsheets
 from tests.dashboard.conftest import Watched
 from tests.support.posts import Posts
 from tests.support.still import Still, pair
@@ -126,6 +127,38 @@ def test_a_log_has_all_changes_in_their_order(sizes: list[int], part: int) -> No
     assert kept.complete
     assert kept.rows == told
     assert [time for table in kept.parts for time in table["time"].to_pylist()] == list(range(told))
+
+
+def test_ids_that_are_integers_now_and_texts_then_stay_together() -> None:
+    log, told = ChangeLog(part=1), []
+    for number, name in enumerate([1, "a", 2, "b", 3]):
+        join = swoop.TopKJoin(k=1, window=10, track_changes=True)
+        join.insert(["x"], number, id=name)
+        join.insert(["x"], number, id=name)
+        log.put(join.changes())
+        told.append(str(name))
+    found = log.read()
+    assert found is not None
+    assert found.complete
+    assert [name for table in found.parts for name in table["newer"].to_pylist()] == told
+
+
+def test_changes_of_families_say_when_and_what() -> None:
+    log = ChangeLog()
+    log.put([FamilyChange(5, "born", 1, None, 2, 2, 3, "b")])
+    found = log.read()
+    assert found is not None
+    assert next(found.parts).to_pylist() == [
+        {"time": 5, "kind": "born", "family": "1", "into": None, "size": 2, "total": 2, "first_seen": 3, "representative": "b"}
+    ]
+
+
+def test_spreadsheets_find_no_formulas() -> None:
+    texts = ["=1+1", "+49 1", "-x", "@a", "\tx", "\rx", "-5", "+1.5e3", "1", "a=b", "", None]
+    safe = [f"'{text}" for text in texts[:6]] + texts[6:]  # type: ignore[operator]
+    for kind in (pa.string(), pa.large_string()):
+        found = for_spreadsheets(pa.table({"text": pa.array(texts, kind), "n": range(-6, 6)}))
+        assert found.to_pydict() == {"text": safe, "n": list(range(-6, 6))}
 
 
 def test_no_changes_take_no_memory() -> None:

@@ -14,7 +14,7 @@ from playwright.sync_api import expect
 
 import swoop
 from swoop.dashboard import Board, Page, serve
-from swoop.dashboard.families import ENDED, POINTS, SHOWN
+from swoop.dashboard.families import ENDED, POINTS, SHOWN, Growth
 from swoop.dashboard.lives import Lives
 from swoop.errors import NotInWindow
 from swoop.results import Family, FamilyChange
@@ -194,6 +194,31 @@ def test_many_families_are_bounded() -> None:
         waves.post()
         refreshed(board)
     assert max(len(row["trend"]) for row in rows(board)) <= 2 * POINTS
+
+
+def test_what_was_told_and_dropped_does_not_come_back_from_a_look() -> None:
+    """More families end at once than are remembered: the smallest ones are not, though they were shown."""
+    waves, board = swoop.Families(0.9, window=10), Board(clock=Clock())
+    board.show(waves)
+    for number in range(3 * ENDED):
+        for copy in range(2 + (number >= 20)):
+            waves.insert([f"wave {number}"], 1, id=f"{number} {copy}")
+    waves.changes()
+    refreshed(board)
+    waves.advance(50)
+    board.take_changes(waves.changes())
+    ended = refreshed(board)["ended"].values()
+    assert len(ended) == ENDED
+    assert {row["total"] for row in ended} == {3}
+
+
+def test_a_trend_keeps_its_peak() -> None:
+    growth = Growth()
+    for number in range(1000):
+        size = 77 if number == 501 else number % 5 + 1
+        growth.note(number, Family("x", size, 100 + number, 0, number, "y", 0), number)
+        assert number < 501 or [501, 77] in growth.points()
+    assert len(growth.sizes) <= 2 * POINTS
 
 
 # in a browser

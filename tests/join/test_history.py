@@ -494,3 +494,12 @@ def test_columns_beyond_32_bit_offsets(times: list[int], monkeypatch: pytest.Mon
             monkeypatch.setattr(rows_module, "CHUNK_ROWS", chunk_rows)
             found = swoop.history(pa.Table.from_batches(rows.to_batches(2)), 1, 9, tokens=tokens)
             assert {found[-1].pair.newer, found[-1].pair.older} == {"a", "c"}
+
+
+def test_rows_as_dicts_and_lazy_frames() -> None:
+    rows = [{"id": "a", "time": 1, "tokens": ["x"]}, {"id": "b", "time": 2, "tokens": ["x"], "more": 1}]
+    columns = {name: [row[name] for row in rows] for name in ("id", "time", "tokens")}
+    found = swoop.history(columns, k=1, window=5)
+    assert len(found) == 1
+    for data in (rows, [columns], pl.DataFrame(columns).lazy()):
+        assert swoop.history(data, k=1, window=5) == found

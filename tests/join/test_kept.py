@@ -1,6 +1,6 @@
 """Kept columns: results show the records of exactly the sets that they name, whatever has left the window meanwhile.
 
-Tests of swoop.join.kept_storage.
+Tests of swoop.join.kept_storage, swoop.join.mixtures.
 """
 
 from __future__ import annotations
@@ -9,6 +9,7 @@ import datetime as dt
 import json
 import random
 import zipfile
+from decimal import Decimal
 from pathlib import Path
 from typing import Any
 
@@ -21,9 +22,9 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 import swoop
-from swoop.errors import InvalidArgument, InvalidData, InvalidFile, InvalidType
+from swoop.errors import CapacityExceeded, InvalidArgument, InvalidData, InvalidFile, InvalidType
 from swoop.join import payloads
-from swoop.join.kept import Kept
+from swoop.join.kept import WAITING, KeptColumns
 from swoop.join.storage import EARLIER
 from tests.support.faults import INTERRUPTED, Fault, interrupted_lines
 
@@ -34,7 +35,7 @@ JOINS: list[dict[str, Any]] = [
     {"k": None, "window": 6, "min_similarity": 0.4},
     {"k": 4, "window": swoop.last(7)},
 ]
-FILES = frozenset(INTERRUPTED | {Kept.take.__code__.co_filename, payloads.TablePayloads.add.__code__.co_filename})
+FILES = frozenset(INTERRUPTED | {KeptColumns.take.__code__.co_filename, payloads.TablePayloads.add.__code__.co_filename})
 
 
 class Told:
@@ -117,7 +118,7 @@ def test_pairs_and_changes_show_their_records(options: dict[str, Any], tmp_path_
         check_pairs(join.topk(), told)
         check_pairs(join.changes(), told)
         if join._kept is not None:  # and no more is kept than the widest window and what it is called after
-            assert join._kept._sets.size <= 3 * widest + 12
+            assert join._kept._sets.size <= 3 * widest + 12 + WAITING
 
 
 @settings(max_examples=25)
@@ -246,6 +247,87 @@ def test_what_cannot_be_kept_is_refused_and_changes_nothing() -> None:
     assert join.topk()[0].newer_record == {"text": "y"}
 
 
+def test_sets_that_do_not_arrive_leave_no_columns_behind() -> None:
+    join = swoop.TopKJoin(k=None, window=10, min_similarity=0.5, max_pairs=1)
+    two = {"tokens": [["a"], ["a"]], "time": [1, 1], "x": [1, 2]}
+    with pytest.raises(CapacityExceeded):
+        join.insert_many({"tokens": [["b"], ["a"], ["a"], ["a"]], "time": [1] * 4, "x": [0, 1, 2, 3]}, keep="x")
+    refusals: list[Any] = [
+        lambda: join.insert_many({**two, "y": ["p", "q"]}, keep=["x", "y"]),
+        lambda: join.insert(["a"], 1, record={"x": 1.5, "z": None}),
+        lambda: join.insert(["a"], 1, record={"x": 9}),
+    ]
+    for refusal in refusals:
+        with pytest.raises(CapacityExceeded):
+            refusal()
+        table = join.topk().to_arrow()
+        assert table.select(["newer_x", "older_x"]).to_pylist() == [{"newer_x": 2, "older_x": 1}]
+        assert table.column_names[-2:] == ["newer_x", "older_x"]
+        assert table.schema.field("newer_x").type == pa.int64()
+    fresh = swoop.TopKJoin(k=None, window=10, min_similarity=0.5, max_pairs=1)
+    fresh.insert_many({**two, "time": [0, 0]})
+    with pytest.raises(CapacityExceeded):
+        fresh.insert_many(two, keep="x")
+    assert "newer_x" not in fresh.topk().to_arrow().column_names
+
+
+MOMENT = dt.datetime(2024, 5, 1, 12)
+MIXTURES: list[list[Any]] = [
+    ["x", b"y"],
+    [dt.date(2024, 5, 1), MOMENT],
+    [MOMENT, MOMENT.replace(tzinfo=dt.UTC)],
+    [dt.timedelta(1), 5],
+    [["x"], [b"y"]],
+    [{"inner": "x"}, {"inner": b"y"}],
+]
+
+
+@pytest.mark.parametrize("values", MIXTURES, ids=str)
+def test_values_come_back_as_they_were_given_or_are_refused(values: list[Any]) -> None:
+    """Arrow would make bytes of texts, and dates of times."""
+    data = {"tokens": [["a"], ["a"]], "time": [1, 2], "x": values}
+    join = swoop.TopKJoin(k=1, window=10)
+    for whole in (data, pd.DataFrame(data), {**data, "x": pd.Series(values, dtype=object)}):
+        why = "column 'x' (has values of several types|cannot be read)"
+        refused(join, InvalidData, why, lambda whole=whole: join.insert_many(whole, keep="x"))
+    join.insert(["a"], 1, record={"x": values[0]})
+    refused(join, InvalidData, "'x' has type .* do not go together", lambda: join.insert(["a"], 2, record={"x": values[1]}))
+    join.insert(["a"], 2, record={"x": values[0]})
+    assert join.topk()[0].older_record == join.topk()[0].newer_record == {"x": values[0]}
+
+
+def test_decimals_and_floats_do_not_go_together() -> None:
+    join = swoop.TopKJoin(k=1, window=10)
+    join.insert(["a"], 1, record={"x": [Decimal("1.1")]})
+    refused(join, InvalidData, "do not go together", lambda: join.insert(["a"], 2, record={"x": [0.5]}))
+    join.insert(["a"], 2, record={"x": [Decimal("12345.6")]})
+    assert join.topk()[0].older_record == {"x": [Decimal("1.1")]}
+
+
+@settings(max_examples=40)
+@given(
+    st.lists(
+        st.dictionaries(
+            st.sampled_from("ab"), st.none() | st.integers(-(2**70), 2**70) | st.floats() | st.text() | st.booleans()
+        )
+    )
+)
+def test_what_was_kept_is_what_was_given(records: list[dict[str, Any]]) -> None:
+    """Whatever comes one by one: it is refused, or it comes back, also of a type that Arrow need not look at."""
+    join = swoop.TopKJoin(k=1, window=swoop.last(2))
+    told: dict[str, Any] = {}
+    for record in records:
+        try:
+            join.insert(["a"], record=record)
+        except InvalidData:
+            continue
+        told = record
+        if join.stats.sets > 1:
+            found = join.topk()[0].newer_record or {}
+            assert found.keys() >= told.keys()
+            assert all(value == told.get(name) or value != value for name, value in found.items())  # but for NaN
+
+
 def test_arrays_that_the_caller_writes_to() -> None:
     """Records are what they were when they arrived."""
     numbers = np.array([10, 20])
@@ -324,7 +406,7 @@ def test_results_stay_as_they_were_when_sets_leave() -> None:
     assert found[0].older_record == {"text": "first"}
     assert found.to_arrow()["newer_text"].to_pylist() == ["second"]
     assert join._kept is not None
-    assert join._kept._sets.size < 20
+    assert join._kept._sets.size < 20 + WAITING
 
 
 def test_files_without_kept_columns_are_as_before(tmp_path: Path) -> None:
@@ -358,20 +440,49 @@ def test_a_file_that_cannot_be_right_is_refused(tmp_path: Path, rows: pa.Table |
     join = swoop.TopKJoin(k=1, window=10)
     join.insert_many({"tokens": [["a"], ["a"]], "time": [1, 2], "text": ["x", "y"]}, keep=["text"])
     join.save(tmp_path / "join")
-    with zipfile.ZipFile(tmp_path / "join") as archive:
-        members = {name: archive.read(name) for name in archive.namelist()}
-    members.pop("kept.arrow")
-    if rows is not None:
-        members["kept.arrow"] = stream_of(rows)
-    with zipfile.ZipFile(tmp_path / "join", "w") as archive:
-        for name, content in members.items():
-            archive.writestr(name, content)
+    change_kept(tmp_path / "join", {"kept.arrow": rows})
     with pytest.raises(InvalidFile, match=match):
         swoop.TopKJoin.load(tmp_path / "join")
 
 
+def change_kept(path: Path, changed: dict[str, pa.Table | None]) -> None:
+    """Replace some members of a saved join, or remove them."""
+    with zipfile.ZipFile(path) as archive:
+        members = {name: archive.read(name) for name in archive.namelist() if name not in changed}
+    members |= {name: stream_of(rows) for name, rows in changed.items() if rows is not None}
+    with zipfile.ZipFile(path, "w") as archive:
+        for name, content in members.items():
+            archive.writestr(name, content)
+
+
+@pytest.mark.parametrize(
+    "values",
+    [
+        *(
+            pa.array([1, 2], pa.timestamp("us", zone))
+            for zone in ("Mars/Olympus", "+99:00", "-01:99", "../../etc/passwd", "\N{BULLET}")
+        ),
+        pa.array([[1], [2]], pa.list_(pa.timestamp("s", "Mars/Olympus"))),
+        pa.array([-1, 5], pa.int32()).view(pa.time32("s")),
+        pa.array([5, 2**60]).view(pa.time64("us")),
+    ],
+    ids=lambda values: str(values.type),
+)
+def test_files_with_impossible_times_are_refused(tmp_path: Path, values: pa.Array) -> None:
+    """When they are loaded, not when somebody reads the results."""
+    data = {"tokens": [["a"], ["a"]], "time": [1, 2], "x": ["p", "q"]}
+    for join in (swoop.TopKJoin(k=1, window=10), swoop.Families(0.5, window=10, track_changes=False)):
+        join.insert_many(data, keep=["x"])
+        join.save(tmp_path / "join")
+        with zipfile.ZipFile(tmp_path / "join") as archive:
+            kept = [name for name in archive.namelist() if name.startswith("kept")]
+        change_kept(tmp_path / "join", {name: pa.table({"x": values[: 2 if name == "kept.arrow" else 0]}) for name in kept})
+        with pytest.raises(InvalidFile, match="never kept|not within the acceptable range"):
+            type(join).load(tmp_path / "join")
+
+
 def test_many_small_batches_stay_few_tables() -> None:
-    kept = Kept(pa.schema([("text", pa.string())]))
+    kept = KeptColumns(pa.schema([("text", pa.string())]))
     for number in range(3000):
         kept.add(number, pa.table({"text": [str(number)]}), 1)
         kept.forget(number - 500, None)

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import datetime as dt
+from pathlib import Path
 from typing import Any
 
 import pyarrow as pa
@@ -11,7 +12,9 @@ import pytest
 from swoop.errors import InvalidArgument, InvalidFile
 from swoop.reading.columns import Columns
 from swoop.reading.dates import ISO, TWITTER
+from swoop.reading.files import find_files
 from swoop.reading.sets import ReadingOptions, decide, find_kinds, find_tokenizer
+from swoop.reading.tables import read_sample
 from swoop.times import find_window
 
 DAY, NUMBER = find_window("1 day"), find_window(10)
@@ -113,3 +116,14 @@ def test_options() -> None:
             find_tokenizer(tokenizer)
     with pytest.raises(InvalidArgument, match="at least 0"):
         ReadingOptions.find(Columns(), "words", None, None, -1)
+
+
+@pytest.mark.parametrize(
+    ("encoding", "hint"), [("utf-16-le", "--encoding utf-16"), ("latin-1", "--encoding cp1252"), ("utf-8", "Columns: [^-]*$")]
+)
+def test_columns_that_are_not_found_may_be_of_another_encoding(tmp_path: Path, encoding: str, hint: str) -> None:
+    path = tmp_path / "rows.csv"
+    path.write_bytes("n\xfamero,\xe9poca\n1,caf\xe9\n2,th\xe9\n".encode(encoding))
+    files = find_files([str(path)])
+    with pytest.raises(InvalidArgument, match=hint):
+        decide(ReadingOptions(), read_sample(files), None)

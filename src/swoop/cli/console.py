@@ -14,6 +14,7 @@ from rich.cells import cell_len, set_cell_size
 from rich.console import Console
 from rich.theme import Theme
 
+from swoop.cli.unseen import named, seen
 from swoop.messages import to_json
 
 # readable on both black and white
@@ -27,11 +28,6 @@ PROGRESS = Theme(
 )
 MONTHS = ("Jan", "Feb", "Mar", "Apr", "May", "Jun", "Jul", "Aug", "Sep", "Oct", "Nov", "Dec")
 SPACE = re.compile(r"[\t\n\v\f\r\x85\u2028\u2029]")
-HIDDEN = re.compile(
-    r"[\x00-\x1f\x7f-\x9f\u061c\u200e\u200f\u202a-\u202e\u2066-\u2069"  # move the cursor, or turn the direction of writing
-    r"\xad\u115f\u1160\u180e\u200b\u2060-\u2065\u206a-\u206f\u3164\ufeff\uffa0\ufff9-\ufffb"  # are not seen
-    r"\U0001bca0-\U0001bca3\U0001d173-\U0001d17a\U000e0000-\U000e0fff\ud800-\udfff]"  # neither, or are no characters
-)
 ID = 64  # cells of an id that are shown
 PLAIN = str.maketrans({"…": "...", "×": "x", "–": "-", "━": "-", "╸": "-", "╺": "-", "“": '"', "”": '"', "’": "'"})
 """What stands for characters of our own where the encoding of the output does not have them."""
@@ -79,11 +75,7 @@ def printable(text: str) -> str:
     >>> printable("win\ta \x1b[31mphone\u202e")
     'win a <U+001B>[31mphone<U+202E>'
     """
-    return HIDDEN.sub(lambda found: _named(found[0]), SPACE.sub(" ", text))
-
-
-def _named(characters: str) -> str:
-    return "".join(f"<U+{ord(character):04X}>" for character in characters)
+    return seen(SPACE.sub(" ", text))
 
 
 def tolerate(stream: Any) -> None:
@@ -96,7 +88,7 @@ def tolerate(stream: Any) -> None:
 def _replaced(error: UnicodeError) -> tuple[str, int]:
     assert isinstance(error, UnicodeEncodeError)
     found = error.object[error.start : error.end]
-    return "".join(plain if (plain := one.translate(PLAIN)) != one else _named(one) for one in found), error.end
+    return "".join(plain if (plain := one.translate(PLAIN)) != one else named(one) for one in found), error.end
 
 
 def counted(count: int, one: str, many: str) -> str:

@@ -12,7 +12,7 @@ from contextlib import suppress
 from itertools import chain
 from typing import TYPE_CHECKING, Any, NamedTuple, Protocol, cast
 
-from swoop.dashboard.change_log import ChangeLog, Kept
+from swoop.dashboard.change_log import ChangeLog, LoggedChanges
 from swoop.dashboard.differences import State, difference, merged
 from swoop.dashboard.downloads import result_of
 from swoop.dashboard.families import FamilySource, members_of
@@ -263,7 +263,7 @@ class Board:
             **shown_tokens(source.explain(known_pair), TOKENS),
         }
 
-    def download(self, what: str) -> Kept | pa.Table:
+    def download(self, what: str) -> LoggedChanges | pa.Table:
         """What people take away: the ``result`` or ``families`` of now, or all ``changes`` or ``family-changes``.
 
         Raises

@@ -21,10 +21,11 @@ log = logging.getLogger("swoop.dashboard")
 
 MOST = 256 * 1024 * 1024  # bytes on disk
 PART = 2_000  # changes that are written together
+_IDS = ("newer", "older", "family", "into", "representative")  # columns of ids
 
 
 @dataclass(frozen=True)
-class Kept:
+class LoggedChanges:
     """The changes at a moment, in parts of one schema; ``complete`` is whether none is missing since the page began."""
 
     schema: pa.Schema
@@ -74,14 +75,14 @@ class ChangeLog:
             if self._waiting_rows >= self._part:
                 self._flush()
 
-    def read(self) -> Kept | None:
+    def read(self) -> LoggedChanges | None:
         """All changes; None if there are none."""
         with self._lock:
             self._flush()
             if self._schema is None or self._file is None:
                 return None
             rows = sum(count for _, _, count in self._written)
-            return Kept(self._schema, rows, self._complete, _parts(self._file, list(self._written), self._schema))
+            return LoggedChanges(self._schema, rows, self._complete, _parts(self._file, list(self._written), self._schema))
 
     def _flush(self) -> None:
         """Write what waits. What cannot be written is missing, and nothing else happens: the stream must not stop."""
@@ -101,7 +102,7 @@ class ChangeLog:
         import pyarrow as pa
 
         try:
-            schema = pa.unify_schemas([self._schema or table.schema, table.schema], promote_options="permissive")
+            schema = table.schema if self._schema is None else _together(self._schema, table.schema)
         except pa.ArrowException:  # another stream, whose ids or times are of another type
             self._file, self._written, self._complete = None, [], False
             schema = table.schema
@@ -129,13 +130,31 @@ class ChangeLog:
         self._file, self._written, self._complete = new, moved, False
 
 
+def _together(known: pa.Schema, more: pa.Schema) -> pa.Schema:
+    """Columns of earlier and of later changes. Ids that are integers now and texts then become texts."""
+    import pyarrow as pa
+
+    def is_mixed(name: str) -> bool:
+        both = known.field(name).type, more.field(name).type
+        return any(map(pa.types.is_integer, both)) and any(map(pa.types.is_string, both))
+
+    for name in _IDS:
+        if name in known.names and name in more.names and is_mixed(name):
+            known, more = (one.set(one.get_field_index(name), pa.field(name, pa.string())) for one in (known, more))
+    return pa.unify_schemas([known, more], promote_options="permissive")
+
+
 def _parts(file: IO[bytes], written: list[tuple[int, int, int]], schema: pa.Schema) -> Iterator[pa.Table]:
     import pyarrow as pa
 
     for begin, end, _ in written:
         with pa.ipc.open_stream(os.pread(file.fileno(), end - begin, begin)) as reader:
-            tables = [schema.empty_table(), reader.read_all()]
-            yield pa.concat_tables(tables, promote_options="permissive").cast(schema)
+            table = reader.read_all()
+            columns = [
+                table[field.name].cast(field.type) if field.name in table.column_names else pa.nulls(len(table), field.type)
+                for field in schema
+            ]
+            yield pa.table(columns, schema)
 
 
 def _tables(changes: list[Sequence[Any]]) -> list[pa.Table]:
@@ -171,7 +190,9 @@ def table_of(items: Sequence[Any]) -> pa.Table:
 def _row(item: Any) -> dict[str, Any]:
     if isinstance(item, FamilyChange):
         names = {name: None if (of := getattr(item, name)) is None else shown_id(of) for name in ("family", "into")}
-        return {"time": item.time, "kind": item.kind, **names, "size": item.size, "total": item.total}
+        facts = {"size": item.size, "total": item.total, "first_seen": item.first_seen}
+        newest = None if item.representative is None else shown_id(item.representative)
+        return {"time": item.time, "kind": item.kind, **names, **facts, "representative": newest}
     change = {"time": item.time, "kind": item.kind} if hasattr(item, "kind") else {}
     pair = getattr(item, "pair", item)
     facts = {name: getattr(pair, name) for name in ("similarity", "overlap", "start", "end")}

@@ -6,7 +6,7 @@ import tempfile
 from collections.abc import Iterable, Iterator, Sequence
 from typing import IO, TYPE_CHECKING, Any
 
-from swoop.dashboard.change_log import Kept, table_of
+from swoop.dashboard.change_log import LoggedChanges, table_of
 
 if TYPE_CHECKING:
     import pyarrow as pa
@@ -16,14 +16,14 @@ IN_MEMORY = 1 << 20  # bytes of a download that are not on disk
 PIECE = 1 << 16
 
 
-def written(what: Kept | pa.Table, format: str) -> IO[bytes]:
+def written(what: LoggedChanges | pa.Table, format: str) -> IO[bytes]:
     r"""A table, or all changes, as a file that is read from its beginning and gone when it is closed.
 
     >>> import pyarrow as pa
     >>> written(pa.table({"newer": ["a"], "similarity": [0.5]}), "csv").read()
     b'"newer","similarity"\n"a",0.5\n'
     """
-    tables = what.parts if isinstance(what, Kept) else [what]
+    tables = what.parts if isinstance(what, LoggedChanges) else [what]
     file = tempfile.SpooledTemporaryFile(IN_MEMORY, prefix="swoop-download-")  # noqa: SIM115
     try:
         (_write_csv if format == "csv" else _write_parquet)(file, what.schema, tables)

@@ -69,6 +69,7 @@ class FamilyReader:
         self.orders: dict[str, list[str]] = {order: [] for order in ORDERS}
         self.ended: dict[str, dict[str, Any]] = {}
         self._growth: dict[str, Growth] = {}
+        self._told: set[str] = set()  # families of the last look that are over, as changes told
         self._due = -math.inf
 
     def read(self, source: FamilySource, lives: Lives, now: Time | None) -> None:
@@ -85,7 +86,7 @@ class FamilyReader:
         gone = {key: family for key, family in self.families.items() if key not in found and _is_gone(source, family)}
         lives.compare(found.values(), gone.values(), now)
         for key, family in gone.items():
-            if key not in self.ended:  # no change has told of it
+            if key not in self.ended and key not in self._told:  # no change told of it
                 life = lives.last(family)
                 over = {"to": shown_time(now), "into": None} if life is None else life.row()
                 texts = _shown(self._growth[key].examples)
@@ -93,7 +94,7 @@ class FamilyReader:
         self._drop_small()
         self.rows = {key: self._row(source, key, family, began, now) for key, family in found.items()}
         self._growth = {key: self._growth[key] for key in found}
-        self.families = found
+        self.families, self._told = found, set()
         self._due = began + (self._clock() - began) / SHARE
 
     def take(self, changes: Sequence[FamilyChange], source: FamilySource) -> None:
@@ -101,6 +102,7 @@ class FamilyReader:
         if source is not self._source:
             self._follow(source)
         over = [change for change in changes if change.kind in ("ended", "merged")]
+        self._told |= self.families.keys() & {family_key(change) for change in over}
         over = sorted(over, key=lambda change: -(change.total or 0))[:ENDED]
         joined: dict[str, list[FamilyChange]] = {family_key(change): [] for change in over}
         for change in changes:
@@ -117,6 +119,8 @@ class FamilyReader:
         key = family_key(change)
         known, growth = self.rows.get(key), self._growth.get(key, Growth())
         points = [*growth.sizes, *((one.time, one.size or 0) for one in joined)]
+        while len(points) > 2 * POINTS:
+            points = _thinned(points)
         last = joined[-1].time if joined else None
         examples = {example[:2]: example for example in (*growth.examples, *_told(source, change, joined))}
         return {
@@ -127,7 +131,7 @@ class FamilyReader:
             "last_seen": known["last_seen"] if last is None and known is not None else shown_time(last),
             "newest": None if change.representative is None else shown_id(change.representative),
             "grown": 0,
-            "trend": [[shown_time(time), size] for time, size in points[:: max(1, len(points) // POINTS)]],
+            "trend": [[shown_time(time), size] for time, size in points],
             **_shown(list(examples.values())),
             "end": shown_time(change.time),
             "into": None if change.into is None else shown_id(change.into),
@@ -181,7 +185,7 @@ class Growth:
         if not self.sizes or self.sizes[-1][1] != family.size:
             self.sizes.append((family.last_seen if now is None else now, family.size))
             if len(self.sizes) > 2 * POINTS:
-                del self.sizes[1:-1:2]
+                self.sizes = _thinned(self.sizes)
         self._totals.append((clock, family.total))
         while len(self._totals) > 1 and clock - self._totals[1][0] > SPAN:
             self._totals.popleft()
@@ -193,6 +197,12 @@ class Growth:
     def points(self) -> list[list[Any]]:
         """Sizes with their times, as JSON."""
         return [[shown_time(time), size] for time, size in self.sizes]
+
+
+def _thinned(sizes: list[tuple[Time, int]]) -> list[tuple[Time, int]]:
+    """Every other size, with the last and the largest."""
+    peak = max(range(len(sizes)), key=lambda place: sizes[place][1])
+    return [one for place, one in enumerate(sizes) if place % 2 == 0 or place in (peak, len(sizes) - 1)]
 
 
 def _is_gone(source: FamilySource, family: Family) -> bool:

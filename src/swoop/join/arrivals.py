@@ -21,7 +21,7 @@ if TYPE_CHECKING:
     import pyarrow as pa
 
     from swoop.engine.contents import Names
-    from swoop.join.kept import Kept
+    from swoop.join.kept import KeptColumns
 
 NO_SIDES = np.empty(0, np.int8)
 NOTHING: Mapping[str, str] = MappingProxyType({})
@@ -43,12 +43,13 @@ def names_to_keep(keep: str | Sequence[str]) -> Mapping[str, str]:
 
 
 class _Begun(NamedTuple):
-    """Arrivals that were begun: their times, and how many sets had arrived and what the index time was before them."""
+    """Arrivals that were begun: their times; how many sets had arrived, what the index time was, and what was kept before."""
 
     kind: TimeKind
     ticks: Sequence[int] | np.ndarray
     arrivals: int
     now: int
+    kept: KeptColumns | None
 
 
 class Records(NamedTuple):
@@ -68,7 +69,7 @@ class Arrivals:
     def __init__(self, window: WindowSpec, engine: Any) -> None:
         self._clock = Clock(window)
         self._ids = Ids()
-        self._kept: Kept | None = None  # columns that are kept of sets, if any ever were
+        self._kept: KeptColumns | None = None  # columns that are kept of sets, if any ever were
         self._engine = engine
         self._lock = threading.RLock()  # kernels run without Python's global lock
         self._begun: _Begun | None = None
@@ -127,9 +128,11 @@ class Arrivals:
             finally:
                 self._finish()
 
-    def _read_record(self, record: Mapping[str, Any]) -> pa.Table | None:
+    def _read_record(self, record: Mapping[str, Any]) -> pa.Table | dict[str, Any] | None:
         from swoop.join.kept import read_record
 
+        if self._kept is not None and self._kept.are_plain(record):
+            return dict(record)
         row = read_record(record, None if self._kept is None else self._kept.schema)
         if not row.num_columns:
             return None
@@ -146,19 +149,22 @@ class Arrivals:
         kind: TimeKind,
         ticks: Sequence[int] | np.ndarray,
         ids: Sequence[Id | None] | None,
-        kept: pa.Table | None = None,
+        kept: pa.Table | dict[str, Any] | None = None,
     ) -> None:
         """Note that sets with these times are to arrive, and take their ids and what is to be kept of them."""
         engine = self._engine
         arrivals = engine.arrivals
-        self._begun = _Begun(kind, ticks, arrivals, engine.now)
+        self._begun = _Begun(kind, ticks, arrivals, engine.now, self._kept)
         self._ids.add(arrivals, engine.oldest, ids, len(ticks))
-        if self._kept is None and kept is not None:
-            from swoop.join.kept import Kept
+        if kept is not None and not isinstance(kept, dict):
+            from swoop.join.kept import KeptColumns
 
-            self._kept = Kept(kept.schema)
-        if self._kept is not None:
+            self._kept = (self._kept or KeptColumns(kept.schema)).widened(kept.schema)
             self._kept.add(arrivals, kept, len(ticks))
+        elif self._kept is not None and len(ticks) == 1:
+            self._kept.add_plain(arrivals, kept or {})
+        elif self._kept is not None:
+            self._kept.add(arrivals, None, len(ticks))
 
     def _finish(self) -> None:
         """Take note of what has happened since it was begun: what has arrived has arrived, whatever interrupted the rest.
@@ -168,10 +174,12 @@ class Arrivals:
         if self._begun is None:
             return
         engine = self._engine
-        kind, ticks, before, then = self._begun
+        kind, ticks, before, then, kept = self._begun
         arrived = engine.arrivals - before
         if arrived < len(ticks):
             self._ids.cut(before + arrived)
+            if not arrived:
+                self._kept = kept  # without columns that only these sets have
             if self._kept is not None:
                 self._kept.cut(before + arrived)
         if kind == "none" or self.window.kind == "count":

@@ -12,6 +12,7 @@ import pyarrow.compute as pc
 from swoop.engine.rank import MAX_SET_SIZE
 from swoop.engine.tokens import Texts, Tokens
 from swoop.errors import InvalidData, InvalidTime, InvalidType, SwoopError
+from swoop.join.mixtures import refuse_mixture, refuse_mixtures
 from swoop.join.sets import flatten, read_set
 from swoop.text.blocks import Block
 from swoop.text.columns import join_texts, make_tokens
@@ -58,6 +59,8 @@ def read_table(data: Any) -> Columns:
                 f"the {type(data).__name__} cannot be read as an Arrow table: {error}. "
                 "A column of tokens must hold lists of one type"
             ) from error
+        if hasattr(data, "iloc"):  # a data frame of pandas
+            refuse_mixtures(data, table)
     else:
         raise InvalidType(
             f"a batch must be an Arrow table, a pandas or Polars data frame, or a dict of columns, not {type(data).__name__}"
@@ -81,13 +84,14 @@ def as_array(column: Any, name: str, what: str) -> pa.Array:
     if isinstance(column, pa.Array):
         return column
     try:
-        if isinstance(column, np.ndarray):
-            return pa.array(column)
         if hasattr(column, "__arrow_c_stream__"):
             return as_array(pa.chunked_array(column), name, what)
-        if hasattr(column, "__arrow_array__"):
-            return pa.array(column)
-        return pa.array(list(column))
+        is_python = not isinstance(column, np.ndarray) and not hasattr(column, "__arrow_array__")
+        values = list(column) if is_python else column
+        array = pa.array(values)
+        if is_python or getattr(column, "dtype", None) == np.dtype(object):
+            refuse_mixture(values, array.type, name)
+        return array
     except (pa.ArrowInvalid, pa.ArrowTypeError, TypeError, OverflowError, UnicodeError) as error:
         raise InvalidData(f"column {name!r} cannot be read as {what}: {error}") from error
 

@@ -17,7 +17,7 @@ from swoop.times import Clock
 if TYPE_CHECKING:
     import pyarrow as pa
 
-    from swoop.join.kept import Kept
+    from swoop.join.kept import KeptColumns
 
 KINDS: tuple[FamilyKind, ...] = ("born", "grew", "merged", "ended")
 _BORN, _GREW, _MERGED, _ENDED = range(4)
@@ -181,7 +181,7 @@ class FamilyFeed:
         """Of the newest sets of the changes that it began with, this is kept."""
         self._parts = [(count, replace(rows, records=records), moves) for count, rows, moves in self._parts]
 
-    def take(self, engine: Any, ids: Ids, kept: Kept | None = None) -> None:
+    def take(self, engine: Any, ids: Ids, kept: KeptColumns | None = None) -> None:
         """Take the changes from the engine. Interrupted at any line, it can be done again."""
         if not engine.has_changes:
             return

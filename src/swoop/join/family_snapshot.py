@@ -16,7 +16,7 @@ from swoop.results import Family, FamilyList, Id
 from swoop.times import Clock
 
 if TYPE_CHECKING:
-    from swoop.join.kept import Kept
+    from swoop.join.kept import KeptColumns
 
 Order = Literal["size", "newest", "growing"]
 
@@ -52,7 +52,7 @@ class FamilySnapshot:
     now: int
     ids: Ids
     clock: Clock
-    kept: Kept | None = None
+    kept: KeptColumns | None = None
     kept_texts: TablePayloads | None = None
 
     def __len__(self) -> int:

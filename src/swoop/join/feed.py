@@ -18,7 +18,7 @@ from swoop.times import FIRST_DATETIME, LAST_DATETIME, Clock
 if TYPE_CHECKING:
     import pyarrow as pa
 
-    from swoop.join.kept import Kept
+    from swoop.join.kept import KeptColumns
 
 KINDS: tuple[Kind, ...] = ("enter", "outranked", "expired")
 SIDES: tuple[Stream, ...] = ("left", "right")
@@ -46,7 +46,7 @@ class Rows:
         self.records = records
 
     @classmethod
-    def of(cls, rows: np.ndarray, seen: np.ndarray | None, ids: Ids, kept: Kept | None) -> Rows:
+    def of(cls, rows: np.ndarray, seen: np.ndarray | None, ids: Ids, kept: KeptColumns | None) -> Rows:
         """What is kept of sets is looked up when somebody asks; until then, ``kept`` must not change."""
         records = None if kept is None else cache(lambda: (kept.take(rows["newer"]), kept.take(rows["older"])))
         return cls(rows, ids.get_all(rows["newer"].tolist()), ids.get_all(rows["older"].tolist()), seen, records)
@@ -261,7 +261,7 @@ class Feed:
         for _, rows, _ in self._parts:
             rows.records = records
 
-    def take(self, engine: Any, ids: Ids, kept: Kept | None = None) -> None:
+    def take(self, engine: Any, ids: Ids, kept: KeptColumns | None = None) -> None:
         """Take the changes from the engine. Interrupted at any line, it can be done again."""
         if not engine.has_changes:
             return

@@ -26,6 +26,12 @@ def read_columns(data: Any, named: Named) -> dict[str, pa.ChunkedArray]:
     if isinstance(data, pa.Table | pa.RecordBatch):
         _check(data.schema.names, named)
         return {name: as_chunks(data.column(name), name, name) for name in names}
+    if hasattr(data, "collect_schema") and hasattr(data, "collect"):  # a LazyFrame of Polars
+        _check(data.collect_schema().names(), named)
+        return read_columns(data.select(names).collect(), named)
+    if isinstance(data, Sequence) and data and all(_is_row(row, named) for row in data):
+        there = dict.fromkeys(name for row in data for name in row)
+        return read_columns({name: [row.get(name) for row in data] for name in there}, named)
     if isinstance(data, Mapping):
         _check(list(data), named)
         return {name: as_chunks(data[name], name, _READ_AS[argument]) for argument, name in named}
@@ -43,12 +49,20 @@ def read_columns(data: Any, named: Named) -> dict[str, pa.ChunkedArray]:
     if isinstance(data, Iterable) and not isinstance(data, str | bytes):
         return _together([pa.table(read_columns(batch, named)) for batch in data], names)
     raise InvalidType(
-        "a history is read from an Arrow table, a pandas or Polars data frame, a dict of columns, a pyarrow.dataset.Dataset, "
+        "a history is read from an Arrow table, a pandas or Polars data frame, a dict of columns, a list of rows as dicts, "
+        "a pyarrow.dataset.Dataset, "
         f"a RecordBatchReader or an iterator of batches, not {type(data).__name__}"
     )
 
 
 _READ_AS = {"id": "ids", "time": "times", "tokens": "lists of tokens", "stream": "streams", "keep": "values that can be kept"}
+
+
+def _is_row(data: Any, named: Named) -> bool:
+    """Whether something is a row, and not a batch: it has one time, and not a column of them."""
+    return isinstance(data, Mapping) and not any(
+        hasattr(data.get(name), "__len__") for argument, name in named if argument == "time"
+    )
 
 
 def _is_data_set(data: Any) -> bool:

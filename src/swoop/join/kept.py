@@ -5,6 +5,8 @@ They are Arrow columns by arrival number, of the sets of the window and of first
 
 from __future__ import annotations
 
+import datetime as dt
+import re
 from collections.abc import Callable, Mapping, Sequence
 from contextlib import suppress
 from typing import Any
@@ -14,11 +16,17 @@ import pyarrow as pa
 
 from swoop.errors import InvalidArgument, InvalidData, InvalidType
 from swoop.join.columns import Columns, as_chunks, check_lengths, find_column
-from swoop.join.payloads import TablePayloads
+from swoop.join.feed import no_records
+from swoop.join.mixtures import refuse_mixture
+from swoop.join.payloads import RecordPayloads
 from swoop.readable import readable
 
 TAKEN = ("copies", "first_seen", "last_seen")
 """What results have of sets themselves, as ``newer_copies`` and so on."""
+
+WAITING = 32  # records that come one by one before they become a table
+
+Record = dict[str, Any]
 
 _NESTED = (pa.types.is_list, pa.types.is_large_list, pa.types.is_fixed_size_list, pa.types.is_struct, pa.types.is_map)
 
@@ -103,8 +111,34 @@ def read_record(record: object, known: pa.Schema | None) -> pa.Table:
                 values = pa.array([record[name]])  # of a type that may go with that of the others
         except (pa.ArrowException, TypeError, ValueError, OverflowError) as error:
             raise InvalidData(f"the value {record[name]!r:.60} of {name!r} cannot be kept: {error}") from error
+        refuse_mixture([record[name]], values.type, name)
         found[name] = as_kept(values, name)
     return pa.table(found)
+
+
+def _is_plain_text(value: object) -> bool:
+    return type(value) is str and (value.isascii() or not _SURROGATES.search(value))
+
+
+def _is_plain_integer(value: object) -> bool:
+    return type(value) is int and -(2**63) <= value < 2**63
+
+
+def _is_of(kind: type) -> Callable[[Any], bool]:
+    return lambda value: type(value) is kind
+
+
+_SURROGATES = re.compile("[\ud800-\udfff]")  # which are no UTF-8
+_PLAIN: dict[pa.DataType, Callable[[Any], bool]] = {
+    pa.string(): _is_plain_text,
+    pa.int64(): _is_plain_integer,
+    pa.float64(): _is_of(float),
+    pa.bool_(): _is_of(bool),
+    pa.binary(): _is_of(bytes),
+    pa.timestamp("us"): lambda value: type(value) is dt.datetime and value.tzinfo is None,
+    pa.timestamp("us", "UTC"): lambda value: type(value) is dt.datetime and value.tzinfo is dt.UTC,
+}
+"""Types of columns, with what tells values that Arrow takes as they are."""
 
 
 def _as_known(value: Any, kind: pa.DataType | None) -> pa.Array | None:
@@ -119,24 +153,26 @@ def _as_known(value: Any, kind: pa.DataType | None) -> pa.Array | None:
     return None
 
 
-class Kept:
+class KeptColumns:
     """Kept columns of the sets of the window. Sets of which nothing was given have nulls.
 
     Attributes
     ----------
     schema
-        Names and types of all columns so far.
+        Names and types of all columns.
     """
 
     def __init__(self, schema: pa.Schema) -> None:
         self.schema = schema
-        self._sets = TablePayloads()
-        self._named: tuple[np.ndarray, pa.Table] = np.empty(0, np.int64), schema.empty_table()  # first sets that have left
+        self._sets = RecordPayloads()
+        self._is_plain = {field.name: _PLAIN.get(field.type) for field in schema}
+        self._begin, self._waiting = 0, list[Record]()  # records that came one by one, and the number of the first of them
 
     def check(self, rows: pa.Table) -> None:
         """Refuse rows that do not go together with those that are kept: their types, or a value that another type has not."""
-        schema = self._widened(rows)
-        known = [] if schema == self.schema else [self._named[1], *self._sets.tables()]
+        self._settle()
+        schema = unified(self.schema, rows.schema)
+        known = [] if schema == self.schema else self._sets.tables()
         for table in (rows, *known):
             for field in table.schema:
                 kind = schema.field(field.name).type
@@ -148,60 +184,79 @@ class Kept:
                         "cast it first"
                     ) from None
 
-    def _widened(self, rows: pa.Table) -> pa.Schema:
-        """The schema when there are these rows, too; refuses what does not go together."""
-        return self.schema if rows.schema == self.schema else unified(self.schema, rows.schema)
+    def are_plain(self, record: object) -> bool:
+        """Whether a record has the values of the columns as they are, so that it can be kept without another look."""
+        tests = self._is_plain
+        return type(record) is dict and all(
+            name in tests and (value is None or ((test := tests[name]) is not None and test(value)))
+            for name, value in record.items()
+        )
+
+    def widened(self, schema: pa.Schema) -> KeptColumns:
+        """The same with these columns, too: itself, if it has them."""
+        schema = unified(self.schema, schema)
+        if schema == self.schema:
+            return self
+        found = KeptColumns(schema)
+        found._sets = self.frozen()._sets
+        return found
 
     def add(self, arrivals: int, rows: pa.Table | None, count: int) -> None:
         """Take what is kept of the next ``count`` sets after so many arrivals."""
         if not count:
             return
+        self._settle()
         if rows is None:
             rows = pa.table([pa.nulls(count, field.type) for field in self.schema], self.schema)
-        self.schema = self._widened(rows)
         self._sets.add(arrivals, rows)
+
+    def add_plain(self, arrivals: int, record: Record) -> None:
+        """The same of one set, of which the record is plain. It waits, for Arrow likes many rows better than one."""
+        if len(self._waiting) >= WAITING:
+            self._settle()
+        if not self._waiting:
+            self._begin = arrivals
+        self._waiting.append(record)
+
+    def _settle(self) -> None:
+        """Put what waits to the others. Interrupted at any line, it can be done again."""
+        if self._waiting:
+            rows = pa.Table.from_pylist(self._waiting, self.schema)
+            self._sets.cut(self._begin)
+            self._sets.add(self._begin, rows)
+            self._waiting = []
 
     def cut(self, arrivals: int) -> None:
         """Forget the rows of sets that did not arrive."""
+        del self._waiting[max(0, arrivals - self._begin) :]
         self._sets.cut(arrivals)
 
     def forget(self, oldest: int, identities: Callable[[], np.ndarray] | None) -> None:
-        """Rows of sets before ``oldest`` are no longer needed, but for those that name valid records, if there are any.
+        """Rows of sets before ``oldest`` are no longer needed, but for those that name valid records, if there are any."""
+        if identities is None:
+            self._sets.forget(oldest)
+        else:
+            self._sets.forget_unnamed(oldest, identities)
 
-        To ask for these takes its time, so it is done when there is as much to forget as was kept.
-        """
-        if identities is not None:
-            old = self._sets.to_forget(oldest)
-            if len(old) <= len(self._named[0]):
-                return
-            named = identities()
-            self.name(named[named < old.stop])
-        self._sets.forget(oldest)
-
-    def name(self, identities: np.ndarray, rows: pa.Table | None = None) -> None:
+    def name(self, identities: np.ndarray, rows: pa.Table) -> None:
         """Keep the rows of these first sets, in order, when they have left, and of no others."""
-        self._named = identities, self.take(identities) if rows is None else rows
+        self._sets.keep(identities, rows)
 
-    def frozen(self) -> Kept:
+    def frozen(self) -> KeptColumns:
         """The same as it is now, for others to read while more sets arrive."""
-        found = Kept(self.schema)
-        found._sets, found._named = self._sets.frozen(), self._named
+        self._settle()
+        found = KeptColumns(self.schema)
+        found._sets = self._sets.frozen()
         return found
 
     def take(self, arrivals: np.ndarray) -> pa.Table:
         """The rows of some sets, in the order given, with all columns; nulls where nothing is known."""
+        self._settle()
         is_known = self._sets.knows(arrivals)
-        if len(arrivals) and is_known.all():
-            return whole(self._sets.take(arrivals), self.schema)
-        identities, rows = self._named
-        left = arrivals[~is_known]
-        places = np.searchsorted(identities, left)
-        is_named = np.append(identities, -1)[places] == left
-        parts = [rows.take(pa.array(places, pa.int64(), mask=~is_named))]
-        if is_known.any():
-            parts.append(self._sets.take(arrivals[is_known]))
-        order = np.argsort(np.argsort(is_known, kind="stable"), kind="stable")
-        return whole(pa.concat_tables(parts, promote_options="permissive").take(order), self.schema)
+        if not is_known.any():
+            return whole(no_records(len(arrivals)), self.schema)
+        rows = whole(self._sets.take(arrivals[is_known]), self.schema)
+        return rows if is_known.all() else rows.take(pa.array(np.cumsum(is_known) - 1, pa.int64(), mask=~is_known))
 
 
 def whole(rows: pa.Table, schema: pa.Schema) -> pa.Table:
@@ -215,13 +270,31 @@ def whole(rows: pa.Table, schema: pa.Schema) -> pa.Table:
 
 def unified(known: pa.Schema, more: pa.Schema) -> pa.Schema:
     """Columns that are kept already and others, all together. Refuses types that do not go together."""
+    if more == known:
+        return known
     for field in more:
         if field.name in known.names:
+            both = known.field(field.name), field
             try:
-                pa.unify_schemas([pa.schema([known.field(field.name)]), pa.schema([field])], promote_options="permissive")
+                found = pa.unify_schemas([pa.schema([one]) for one in both], promote_options="permissive").types[0]
             except (pa.ArrowInvalid, pa.ArrowTypeError):
+                found = None
+            if found is None or not all(_stays(one.type, found) for one in both):
                 raise InvalidData(
                     f"column {field.name!r} has type {field.type}, but it was kept with type {known.field(field.name).type} "
                     "before, and the two do not go together; cast it first"
-                ) from None
+                )
     return pa.unify_schemas([known, more], promote_options="permissive")
+
+
+def _stays(kind: pa.DataType, among: pa.DataType) -> bool:
+    """Whether values of a type are the same among others: Arrow would make bytes of texts, and floats of decimals."""
+    if pa.types.is_struct(kind):
+        return all(_stays(field.type, among.field(field.name).type) for field in kind)
+    if kind.num_fields:
+        return all(_stays(kind.field(place).type, among.field(place).type) for place in range(kind.num_fields))
+    return not any(is_one(kind) and not is_one(among) for is_one in (_is_text, pa.types.is_decimal))
+
+
+def _is_text(kind: pa.DataType) -> bool:
+    return bool(pa.types.is_string(kind) or pa.types.is_large_string(kind))

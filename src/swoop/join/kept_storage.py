@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING
 
 import pyarrow as pa
 
-from swoop.join.kept import Kept, check_keep, is_keepable
+from swoop.join.kept import KeptColumns, check_keep, is_keepable
 from swoop.join.restoring import demand
 
 if TYPE_CHECKING:
@@ -39,8 +39,8 @@ def read_kept(archive: zipfile.ZipFile, form: Format, version: int, rows: dict[s
     return tables
 
 
-def restored(first: int, sets: pa.Table) -> Kept:
+def restored(first: int, sets: pa.Table) -> KeptColumns:
     """What is kept of the sets of a window, from the first of them on."""
-    kept = Kept(sets.schema.remove_metadata())
+    kept = KeptColumns(sets.schema.remove_metadata())
     kept.add(first, sets, sets.num_rows)
     return kept

@@ -192,7 +192,14 @@ class RecordPayloads(TablePayloads):
         self._identities = np.empty(0, np.int64)  # of these records, in order,
         self._first_sets: Any = None  # and their rows
 
-    def keep(self, identities: np.ndarray, rows: pa.Table) -> None:
+    def frozen(self) -> RecordPayloads:
+        """The same as it is now, for other threads to read while more rows come."""
+        found = RecordPayloads()
+        found._segments = self._segments.copy()
+        found.keep(self._identities, self._first_sets)
+        return found
+
+    def keep(self, identities: np.ndarray, rows: pa.Table | None) -> None:
         """Keep the rows of sets that have left the window, in their order, and no others."""
         self._identities, self._first_sets = identities, rows
 
@@ -204,15 +211,24 @@ class RecordPayloads(TablePayloads):
         old = self.to_forget(oldest)
         if len(old) > len(self._identities):
             named = identities()
-            named = named[named < old.stop]
+            named = named[(named < old.stop) & self.knows(named)]
             self.keep(named, self.take(named) if len(named) else None)
             self.forget(oldest)
+
+    def tables(self) -> list[pa.Table]:
+        """All rows."""
+        return super().tables() if self._first_sets is None else [self._first_sets, *super().tables()]
+
+    def knows(self, arrivals: np.ndarray) -> np.ndarray:
+        """Which of some sets are known."""
+        found: np.ndarray = super().knows(arrivals) | np.isin(arrivals, self._identities)
+        return found
 
     def take(self, arrivals: np.ndarray) -> pa.Table:
         """The rows of some sets, all of which are known, in the order given."""
         import pyarrow as pa
 
-        left = arrivals < self.first if self._segments else np.ones(len(arrivals), bool)
+        left = ~super().knows(arrivals)
         if not left.any():
             return super().take(arrivals)
         kept = self._first_sets.take(np.searchsorted(self._identities, arrivals[left]))

@@ -8,7 +8,7 @@ from typing import Any, TypeVar
 import pyarrow as pa
 
 from swoop.join.families import Families
-from swoop.join.kept import Kept
+from swoop.join.kept import KeptColumns
 from swoop.join.topk_join import TopKJoin
 from swoop.spec import FamilySpec, JoinSpec
 from swoop.text.functions import TokenFunction
@@ -97,7 +97,7 @@ class StreamSpec:
 
     def _keeping(self, join: Join) -> Join:
         if self.keep:
-            join._kept = Kept(pa.schema(self.keep))
+            join._kept = KeptColumns(pa.schema(self.keep))
         return join
 
     def with_kept(self, sets: pa.Table) -> tuple[pa.Table, dict[str, str]]:

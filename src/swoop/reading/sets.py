@@ -118,7 +118,10 @@ def decide(
     """
     if not sample.column_names:
         raise InvalidFile(f"{source} has no columns: it is empty, or has no JSON object; --format says what else it is")
-    columns = infer(options.columns, find_kinds(sample))
+    try:
+        columns = infer(options.columns, find_kinds(sample))
+    except InvalidArgument as error:
+        raise InvalidArgument(f"{error}{_of_encoding(sample)}") from None
     if columns.group_by is not None and (columns.text or columns.tokens is None):
         raise InvalidArgument(
             "with --group-by, sets consist of the values of a column: name it with --tokens, and leave out --text"
@@ -148,6 +151,18 @@ def decide(
     if is_in_nanoseconds(values.type):
         nanoseconds = "aware" if values.type.tz else "naive"
     return Reading(columns, written, integers, function, options.min_tokens, nanoseconds, tuple(notes))
+
+
+def _of_encoding(sample: pa.Table) -> str:
+    """A word about the encoding, where names or values have signs that it is another one."""
+    texts = (column for column in sample.columns if _is_text(column.type))
+    looked_at = (text for column in texts for text in column.slice(0, LOOKED_AT).cast(pa.string()).to_pylist() if text)
+    found = "".join((*sample.column_names, *looked_at))
+    if "\0" in found:
+        return ". It has bytes that texts in UTF-8 do not have: perhaps it is UTF-16, try --encoding utf-16"
+    if "\N{REPLACEMENT CHARACTER}" in found:
+        return ". It is not UTF-8: say what it is with --encoding, for example --encoding cp1252"
+    return ""
 
 
 def _for_example(values: pa.ChunkedArray, written: TimeFormat) -> str:

@@ -22,6 +22,7 @@ from swoop.reading.columns import path_of
 from swoop.reading.date_columns import read_times
 from swoop.reading.dates import TimeFormat
 from swoop.reading.files import Dialect, Files, beginning, damaged, find_dialect, open_file
+from swoop.reading.quotes import READ, WholeRows
 
 SAMPLE = 10_000  # rows from which is guessed which column is which
 ROWS = 1 << 16  # of a batch
@@ -153,7 +154,7 @@ def _leaves(field: pa.Field) -> list[str]:
 
 
 def _csv_batches(path: str, files: Files, wanted: Sequence[str]) -> Iterator[Batch]:
-    """All values are texts. Rows with more or fewer values than there are columns are rejected."""
+    """All values are texts. Rows with more or fewer values than there are columns are rejected, and with open quotes."""
     dialect, wrong, lines = dialect_of(path, files), list[str](), list[str]()
     if not dialect.names:
         return
@@ -164,9 +165,14 @@ def _csv_batches(path: str, files: Files, wanted: Sequence[str]) -> Iterator[Bat
         lines.append(row.text)
         return "skip"
 
+    def refuse_line(line: str) -> None:
+        wrong.append(f'row: a quote is not closed "{line[: json_lines.SHOWN]}"')
+        lines.append(line)
+
+    whole = WholeRows(_utf8(path, files), dialect.separator, len(dialect.names), CSV_BLOCK, refuse_line)
     try:
         reader = pa.csv.open_csv(
-            _utf8(path, files),
+            io.BufferedReader(whole, READ),
             pa.csv.ReadOptions(column_names=list(dialect.names), skip_rows=dialect.header_lines, block_size=CSV_BLOCK),
             pa.csv.ParseOptions(delimiter=dialect.separator, newlines_in_values=True, invalid_row_handler=refuse),
             pa.csv.ConvertOptions(

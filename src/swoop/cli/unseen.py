@@ -1,0 +1,71 @@
+"""Characters that show nothing, or that a terminal obeys. They are named, so that texts that differ look different.
+
+Which ones these are is known from what Unicode says of each, so new ones come with new versions of Python.
+"""
+
+from __future__ import annotations
+
+import re
+import unicodedata
+
+_SEEN = re.compile("[\u0600-\u0605\u06dd\u070f\u0890\u0891\u08e2\U000110bd\U000110cd\U00013430-\U0001345f]")
+"""Of the category of formats, but signs: numbers and abbreviations of Arabic, Syriac and Kaithi, and how hieroglyphs stand."""
+
+_NAMES = re.compile("FILLER|VARIATION SELECTOR|GRAPHEME JOINER|VOWEL INHERENT|PATTERN BLANK")
+"""What the names of letters, marks and symbols say that are not seen. Fillers that are punctuation are."""
+
+_RESERVED = re.compile("[\u2065\ufff0-\ufff8\U000e0000-\U000e0fff\ufdd0-\ufdef]")
+"""What has no name yet and will show nothing when it has one, or is no character."""
+
+_SELECTORS = "\u180b-\u180d\u180f\ufe00-\ufe0f\U000e0100-\U000e01ef"
+_JOINERS = "\u200c\u200d"
+_IN_PLACE = re.compile(
+    rf"(?<=[^\x00-\x7f{_SELECTORS}{_JOINERS}])[{_SELECTORS}]|(?<=[^\x00-\x7f{_JOINERS}])[{_JOINERS}]|(?<=[0-9#*])\ufe0f(?=\u20e3)"
+)
+"""Selectors and joiners behind what they change: emoji, ideographs and words of many languages are written with them."""
+
+
+def named(characters: str) -> str:
+    r"""The names of characters.
+
+    >>> named("a\t")
+    '<U+0061><U+0009>'
+    """
+    return "".join(f"<U+{ord(character):04X}>" for character in characters)
+
+
+def is_unseen(character: str) -> bool:
+    """Whether a character shows nothing by itself, or is obeyed."""
+    kind = unicodedata.category(character)
+    if kind in ("Cc", "Cs", "Zl", "Zp"):
+        return True
+    if kind == "Cf":
+        return not _SEEN.match(character)
+    if kind == "Cn":
+        return bool(_RESERVED.match(character)) or ord(character) & 0xFFFE == 0xFFFE
+    return kind in ("Lo", "Mn", "So") and bool(_NAMES.search(unicodedata.name(character, "")))
+
+
+class _Shown(dict[int, str]):
+    """What stands for each character, by its number; found when it is first asked for."""
+
+    def __missing__(self, code: int) -> str:
+        character = chr(code)
+        shown = self[code] = named(character) if is_unseen(character) else character
+        return shown
+
+
+_SHOWN = _Shown()
+
+
+def seen(text: str) -> str:
+    r"""A text in which everything is seen: what a terminal would obey or hide is named.
+
+    >>> seen("a \x1b[31mphone\u202e, pay\ufe0f \u2764\ufe0f")
+    'a <U+001B>[31mphone<U+202E>, pay<U+FE0F> ❤️'
+    """
+    parts, end = [], 0
+    for found in _IN_PLACE.finditer(text):
+        parts += [text[end : found.start()].translate(_SHOWN), found[0]]
+        end = found.end()
+    return "".join(parts) + text[end:].translate(_SHOWN)
