@@ -48,6 +48,8 @@ def test_what_is_written_well_stays_as_it_is(rows: Any, block: int, end: str, se
         ('"x\ny",a\n2,"b\n3,c\n', ['2,"b']),
         ('1,"a"\n2,5" and 6"\n3,"c\nd"\n4,"say ""hi"""\n', []),  # all of which are values
         ('1,"several\nlines with "quotes" in them"\n2,b\n', []),  # badly written, but no row is lost
+        ('1,"several\nlines, of which one looks\nlike a row"\n2,b\n', []),
+        ('"several\nlines, of which one looks\nlike a row",1\n2,b\n', []),
         ('1,a\n2,"b\n', []),
         ('1,a\n2,"b', []),
     ],

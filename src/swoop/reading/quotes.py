@@ -1,7 +1,8 @@
 """CSV without the lines in which a quote is opened that is never closed: it would swallow the rows behind it.
 
 Arrow takes all that follows such a quote as one value, up to the next quote or the end of the file. So these lines are taken
-out before, and told of. Values of several lines stay, and so do quotes within values that are not quoted.
+out before, and told of. Values of several lines stay, whatever their lines look like, and so do quotes within values that are
+not quoted: a quote was not closed where the next one is followed by more of a value, and the line in between is a whole row.
 """
 
 from __future__ import annotations
@@ -36,6 +37,7 @@ class WholeRows(io.RawIOBase):
         self._file = file
         self._separator, self._width, self._longest, self._refuse = separator, width, longest, refuse
         ends = re.escape(separator.encode()) + rb"\r\n"
+        self._ends = (separator.encode(), b"\r", b"\n")
         value = rb'"[^"]*+(?:""[^"]*+)*+"'
         self._value = re.compile(value)
         # group 1: the last end of a line that is not within quotes
@@ -94,8 +96,9 @@ class WholeRows(io.RawIOBase):
                 return None
             is_closed = value is not None or not data[data.find(b"\n", at) + 1 :].strip()
             return len(data) if is_closed or data.find(b"\n", at) < 0 else -1
-        swallows = data.find(b"\n", at, value.end()) >= 0 and self._is_row(data, data.find(b"\n", at) + 1)
-        return -1 if swallows else value.end()
+        is_well_formed = data[value.end() : value.end() + 1] in self._ends
+        line = data.find(b"\n", at, value.end()) + 1
+        return -1 if line and not is_well_formed and self._is_row(data, line) else value.end()
 
     def _is_row(self, data: bytes, begin: int) -> bool:
         """Whether a line is a whole row by itself."""
