@@ -14,10 +14,10 @@ from rich.cells import cell_len, set_cell_size
 from rich.console import Console
 from rich.theme import Theme
 
+from swoop.look import TEAL
 from swoop.messages import to_json
 
 # readable on both black and white
-TEAL, ORANGE, GREEN, RED = "#0e8c84", "#c46210", "#3a8f3a", "#d64545"
 PROGRESS = Theme(
     {
         "progress.elapsed": "dim",

@@ -14,7 +14,7 @@ from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any
 
 from swoop.cli.alerting import summarise_alerts
-from swoop.cli.console import ORANGE, RED, hidden, info
+from swoop.cli.console import hidden, info
 from swoop.cli.family_views import find_family_view
 from swoop.cli.guard import FAILURE, INTERRUPTED, WrongUsage
 from swoop.cli.history import EQUAL_LEFT_OUT, JoinOptions, check_unequal
@@ -25,6 +25,7 @@ from swoop.cli.standard_input import STANDARD_INPUT, Pipe
 from swoop.cli.unequal import WithoutEqual, unequal
 from swoop.cli.views import View, find_view
 from swoop.cli.where import HINTS, tell
+from swoop.look import ORANGE, RED
 from swoop.reading.sets import Reading, ReadingOptions, decide
 from swoop.reasons import Reasons
 from swoop.times import MICROSECOND, WindowSpec, find_lateness, find_window
