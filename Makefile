@@ -7,8 +7,7 @@ BIN := $(VENV)/bin
 SWOOP := $(VENV)/.swoop
 READY := $(VENV)/.ready
 UV = VIRTUAL_ENV=$(VENV) $(BIN)/uv  # installs several times as fast as pip
-# Nothing is built but Spark, which has no wheel, and Swoop itself.
-INSTALL = $(UV) pip install --quiet --constraint constraints.txt --build-constraint constraints.txt --only-binary :all: --no-binary pyspark
+INSTALL = $(UV) pip install --quiet --constraint constraints.txt --build-constraint constraints.txt
 SOAK ?= 5
 
 .PHONY: demo test test-spark test-upgrade kernels java needs soak mutants large bench docs pictures wheel lint format clean
@@ -94,14 +93,15 @@ $(SWOOP): pyproject.toml constraints.txt
 	$(PYTHON) -m venv $(VENV)
 	$(BIN)/python -m pip install --quiet --constraint constraints.txt uv
 	@echo "installing Swoop and what it needs into $(VENV), less than a minute ..."
-	$(INSTALL) --requirement pyproject.toml
+	$(INSTALL) --only-binary :all: --requirement pyproject.toml
 	PYTHONPATH=src $(BIN)/python -m swoop.join.warmup >/dev/null 2>&1 &
-	$(INSTALL) --editable '.[all]'
+	$(INSTALL) pyspark  # has no wheel, as all others must
+	$(INSTALL) --only-binary :all: --editable '.[all]'
 	touch $@
 
 # And what tests, checks and the site need.
 $(READY): $(SWOOP)
-	$(INSTALL) --group dev
+	$(INSTALL) --only-binary :all: --group dev
 	touch $@
 
 # The pictures of the live page and the terminal in README and site, from real runs.
