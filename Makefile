@@ -4,13 +4,15 @@ PYTHON ?= $(shell for python in python3.13 python3.12 python3.11 python3 python;
 	$$python -c 'import sys; sys.exit(not (3, 11) <= sys.version_info[:2] <= (3, 13))' 2>/dev/null && echo $$python && break; done)
 VENV := .venv
 BIN := $(VENV)/bin
+SWOOP := $(VENV)/.swoop
 READY := $(VENV)/.ready
 UV = VIRTUAL_ENV=$(VENV) $(BIN)/uv  # installs several times as fast as pip
+INSTALL = $(UV) pip install --quiet --constraint constraints.txt --build-constraint constraints.txt
 SOAK ?= 5
 
 .PHONY: demo test test-spark test-upgrade kernels java needs soak mutants large bench docs pictures wheel lint format clean
 
-demo: $(READY)
+demo: $(SWOOP)
 	$(BIN)/swoop demo
 
 # Before the tests, at once: what they need, kernels and Spark's classes for all of their processes, and what is found without
@@ -84,14 +86,23 @@ bench: $(READY)
 docs: $(READY)
 	$(BIN)/mkdocs build --strict
 
-$(READY): pyproject.toml constraints.txt
+# Swoop with all extras. What the engine needs comes first, so that it is compiled while the rest is installed; who needs it, waits.
+$(SWOOP): pyproject.toml constraints.txt
 	$(if $(strip $(PYTHON)),,$(error Swoop needs Python 3.11, 3.12 or 3.13, and none was found on the PATH: install one, or name it with \
 	make PYTHON=/path/to/python))
 	$(PYTHON) -m venv $(VENV)
 	$(BIN)/python -m pip install --quiet --constraint constraints.txt uv
-	@echo "installing Swoop and what it needs into $(VENV), about a minute ..."
-	$(UV) pip install --quiet --constraint constraints.txt --build-constraint constraints.txt --group dev --editable '.[all]'
-	touch $(READY)
+	@echo "installing Swoop and what it needs into $(VENV), less than a minute ..."
+	$(INSTALL) --only-binary :all: --requirement pyproject.toml
+	PYTHONPATH=src $(BIN)/python -m swoop.join.warmup >/dev/null 2>&1 &
+	$(INSTALL) pyspark  # has no wheel, as all others must
+	$(INSTALL) --only-binary :all: --editable '.[all]'
+	touch $@
+
+# And what tests, checks and the site need.
+$(READY): $(SWOOP)
+	$(INSTALL) --only-binary :all: --group dev
+	touch $@
 
 # The pictures of the live page and the terminal in README and site, from real runs.
 pictures: $(READY) needs

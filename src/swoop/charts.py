@@ -11,6 +11,7 @@ from collections.abc import Iterable, Sequence
 from typing import TYPE_CHECKING, Any, Protocol
 
 from swoop.errors import InvalidArgument
+from swoop.look import ACCENT, AMBER, FONT, INK, PALE, QUIET, WASH
 from swoop.stays import stays_of
 from swoop.times import EPOCH, EPOCH_UTC, Time
 
@@ -21,21 +22,22 @@ if TYPE_CHECKING:
 
     Chart = altair.Chart | altair.LayerChart
 
-BLUE, SKY, LIGHT_BLUE, ORANGE, GREY, INK = "#4682b4", "#93bbdd", "#c6dbee", "#e59a4d", "#a9b4be", "#22303c"
 WIDTH, ROW = 460, 24
 OUTCOMES = {
-    **{"still there": BLUE, "expired": SKY, "outranked": ORANGE, "left": SKY},
-    **{"ended": SKY, "merged": ORANGE, "seen": BLUE},
+    **{"still there": ACCENT, "expired": PALE, "outranked": AMBER, "left": PALE},
+    **{"ended": PALE, "merged": AMBER, "seen": ACCENT},
 }  # of pairs, and of families
 MOST_TICKS = 2000
 FACTS = ("newer", "older", "similarity", "overlap", "start", "end")
 AXIS = {
     "grid": False,
-    "labelColor": INK,
-    "titleColor": INK,
+    "labelColor": QUIET,
+    "titleColor": QUIET,
+    "labelFont": FONT,
+    "titleFont": FONT,
     "titleFontWeight": "normal",
-    "domainColor": GREY,
-    "tickColor": GREY,
+    "domainColor": PALE,
+    "tickColor": PALE,
     "tickCount": 8,
     "labelOverlap": True,
     "labelSeparation": 8,
@@ -79,15 +81,13 @@ def topk(pairs: Sequence[Pair], most: int = 50) -> Chart:
         for place, pair in enumerate(shown, 1)
     ]
     base = _data(alt, rows)
-    y = alt.Y("place:O", title=None, axis=alt.Axis(ticks=False, domain=False, labelColor=GREY))
+    y = alt.Y("place:O", title=None, axis=alt.Axis(ticks=False, domain=False, labelColor=QUIET, labelFont=FONT))
     similarity = alt.X(
         "similarity:Q", title="similarity", scale=alt.Scale(domain=[low, high], nice=False), axis=alt.Axis(**AXIS)
     )
-    bars = base.mark_bar(color=LIGHT_BLUE, cornerRadiusEnd=3).encode(
-        x=similarity, x2="low:Q", y=y, tooltip=_tooltip(alt, *FACTS)
-    )
-    labels = base.mark_text(align="left", color=INK, limit=WIDTH - 60).encode(x=alt.value(8), y=y, text="label:N")
-    values = base.mark_text(align="left", color=BLUE)
+    bars = base.mark_bar(color=WASH, cornerRadiusEnd=3).encode(x=similarity, x2="low:Q", y=y, tooltip=_tooltip(alt, *FACTS))
+    labels = base.mark_text(font=FONT, align="left", color=INK, limit=WIDTH - 60).encode(x=alt.value(8), y=y, text="label:N")
+    values = base.mark_text(font=FONT, align="left", color=ACCENT)
     values = values.encode(x=alt.value(WIDTH + 8), y=y, text=alt.Text("similarity:Q", format=".3~g"))
     title = f"the first {len(rows)} of {len(pairs)} pairs" if len(rows) < len(pairs) else ""
     return _finished(alt, bars + labels + values, len(rows), title)
@@ -185,7 +185,7 @@ def _lives(alt: Any, rows: list[dict[str, Any]], axis: _TimeAxis, fields: Sequen
     colour = alt.Color(
         "outcome:N",
         scale=alt.Scale(domain=used, range=[OUTCOMES[name] for name in used]),
-        legend=alt.Legend(title=None, orient="top", symbolType="square", labelColor=INK, symbolStrokeWidth=0),
+        legend=alt.Legend(title=None, orient="top", symbolType="square", labelColor=INK, labelFont=FONT, symbolStrokeWidth=0),
     )
     bars = (
         _data(alt, rows)
@@ -288,7 +288,7 @@ def _family_lives(lives: list[dict[str, Any]], most: int, last: Time | None) -> 
     chart = _lives(alt, rows, axis, ("family", "records", "first", "last", "outcome"))
     times = [{"row": row, "enter": axis.number(time)} for row, life in enumerate(shown) for time in life["times"]]
     ticks = _data(alt, times[:: max(1, len(times) // MOST_TICKS)]).mark_tick(color="white", opacity=0.5, height=12, thickness=1)
-    counts = _data(alt, rows).mark_text(align="left", color=BLUE)
+    counts = _data(alt, rows).mark_text(font=FONT, align="left", color=ACCENT)
     counts = counts.encode(x=alt.value(WIDTH + 8), y=y, text=alt.Text("records:Q", format=","))
     chart = chart + ticks.encode(x=axis.x(alt, "enter"), y=y) + counts
     title = f"{len(shown)} of {len(lives)} families: those with the most sets" if len(shown) < len(lives) else ""
@@ -310,11 +310,11 @@ def explanation(explained: Explanation, most: int = 100) -> Chart:
         for side in sides[kind]
     ]
     y = alt.Y("row:O", title=None, axis=None)
-    across = alt.Axis(orient="top", labelAngle=0, labelLimit=200, domain=False, ticks=False, labelColor=INK)
+    across = alt.Axis(orient="top", labelAngle=0, labelLimit=200, domain=False, ticks=False, labelColor=INK, labelFont=FONT)
     colour = alt.Color(
         "kind:N",
-        scale=alt.Scale(domain=list(sides), range=[BLUE, ORANGE, GREY]),
-        legend=alt.Legend(title=None, orient="bottom", symbolType="square", labelColor=INK),
+        scale=alt.Scale(domain=list(sides), range=[ACCENT, AMBER, PALE]),
+        legend=alt.Legend(title=None, orient="bottom", symbolType="square", labelColor=INK, labelFont=FONT),
     )
     cells = _data(alt, rows).mark_rect(cornerRadius=3, stroke="white", strokeWidth=2)
     cells = cells.encode(
@@ -376,10 +376,10 @@ def skyband(join: HasSkyband, now: Time | None = None) -> Chart:
         "similarity:Q", title="similarity", scale=alt.Scale(domain=[low, high], nice=False), axis=alt.Axis(**AXIS)
     )
     x = axis.x(alt, "time", "end of the pair")
-    area = stairs.mark_area(color=LIGHT_BLUE, opacity=0.5).encode(x=x, y=similarity, y2="low:Q")
-    line = stairs.mark_line(color=BLUE, strokeWidth=2, strokeJoin="round").encode(x=x, y=similarity, order=alt.value(0))
+    area = stairs.mark_area(color=WASH, opacity=0.5).encode(x=x, y=similarity, y2="low:Q")
+    line = stairs.mark_line(color=ACCENT, strokeWidth=2, strokeJoin="round").encode(x=x, y=similarity, order=alt.value(0))
     points = _data(alt, [{"time": axis.number(pair.end), **_facts(pair)} for pair in pairs])
-    points = points.mark_circle(size=80, color=ORANGE, opacity=1, stroke="white", strokeWidth=1)
+    points = points.mark_circle(size=80, color=ACCENT, opacity=1, stroke="white", strokeWidth=1)
     points = points.encode(x=x, y=similarity, tooltip=_tooltip(alt, *FACTS))
     return _finished(alt, area + line + points, 11)
 
@@ -452,11 +452,11 @@ def _data(alt: Any, rows: list[dict[str, Any]]) -> Any:
 def _row_labels(alt: Any, labels: dict[int, str], y: Any, limit: int) -> Any:
     """Names left of the rows. As labels of an axis, equal names would become one row."""
     names = _data(alt, [{"row": row, "label": label} for row, label in labels.items()])
-    return names.mark_text(align="right", color=INK, limit=limit).encode(x=alt.value(-8), y=y, text="label:N")
+    return names.mark_text(font=FONT, align="right", color=INK, limit=limit).encode(x=alt.value(-8), y=y, text="label:N")
 
 
 def _finished(alt: Any, chart: Any, rows: int, title: str = "", *, width: int = WIDTH, row: int = ROW) -> Chart:
-    heading = alt.TitleParams(title, anchor="start", fontSize=11, fontWeight="normal", color=INK)
+    heading = alt.TitleParams(title, anchor="start", fontSize=11, fontWeight="normal", font=FONT, color=INK)
     finished: Chart = chart.properties(
         width=width, height=max(1, rows) * row, view=alt.ViewBackground(stroke=None), **({"title": heading} if title else {})
     )

@@ -10,6 +10,7 @@ import shutil
 import stat
 import subprocess
 import sys
+import threading
 from pathlib import Path
 
 import pytest
@@ -244,3 +245,16 @@ def test_the_cache_lies_beside_the_source_or_with_the_user(tmp_path: Path, monke
 def test_warmup_can_be_quiet(capsys: pytest.CaptureFixture[str]) -> None:
     assert swoop.warmup(quiet=True) > 0
     assert "ready" not in capsys.readouterr().err
+
+
+def test_one_process_compiles_and_the_others_wait() -> None:
+    from swoop.join import warmup
+
+    done: list[float] = []
+    other = threading.Thread(target=lambda: done.append(swoop.warmup(quiet=True)))
+    with warmup._alone():
+        other.start()
+        other.join(0.3)
+        assert not done
+    other.join(60)
+    assert done

@@ -33,8 +33,8 @@ def test_it_finds_what_brute_force_finds() -> None:
     born = sum(change.kind == "born" for change in oracle.family_changes(records, nine_million.LEAST, nine_million.WINDOW))
     assert entered > 500
     assert born > 20
-    assert nine_million.pairs(700).found == entered
-    assert nine_million.families(700).found == born
+    assert nine_million.pairs(nine_million.posts(700)).found == entered
+    assert nine_million.families(nine_million.posts(700)).found == born
 
 
 @pytest.mark.usefixtures("small")
@@ -52,3 +52,11 @@ def test_the_table_goes_into_a_page(tmp_path: Path, capsys: pytest.CaptureFixtur
     assert "300 posts in 0.0 hours" in page.read_text()
     nine_million.main(["--posts", "300"])
     assert "| families |" in capsys.readouterr().out
+    own = tmp_path / "posts.jsonl"
+    own.write_text(
+        "".join(f'{{"when": "2024-05-01 12:0{n}:00", "body": "win a free {word} now"}}\n' for n, word in enumerate("aab"))
+    )
+    nine_million.main(["--posts", str(own)])
+    said = capsys.readouterr().out
+    assert "3 posts of posts.jsonl in 0:02:00, a window of" in said
+    assert "| families | 0 |" in said  # so small a window

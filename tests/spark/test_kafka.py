@@ -9,6 +9,7 @@ import datetime as dt
 import json
 from collections.abc import Iterator
 from pathlib import Path
+from typing import Any
 
 import pytest
 from pyspark.sql import SparkSession
@@ -75,6 +76,35 @@ def test_from_topic_to_topic(broker: Broker, tmp_path: Path, monkeypatch: pytest
     assert json.loads(one.value or "")["reason"] == "the id is null"
 
 
+def _avro(broker: Broker, rows: list[dict[str, Any]], connector: str, folder: Path) -> tuple[str, ...]:
+    """The command for the same rows in Avro, with what a registry's serializer writes before each, and for one that is not.
+
+    The producer sends lines, so numbers are such that none is written as the end of a line.
+    """
+    names = {"id": "long", "time": "string", "text": ["null", "string"]}
+    schema = folder / "post.avsc"
+    schema.write_text(
+        json.dumps({"type": "record", "name": "Post", "fields": [{"name": n, "type": t} for n, t in names.items()]})
+    )
+    written = [
+        "".join(
+            (
+                "\0\0\0\0\x07",
+                chr(2 * row["id"]),
+                chr(2 * len(row["time"])),
+                row["time"],
+                "\x02",
+                chr(2 * len(row["text"])),
+                row["text"],
+            )
+        )
+        for row in ({**row, "id": row["id"] + 6 if row["id"] < 58 else row["id"] - 58} for row in rows)
+    ]
+    produce(broker.servers, "avro", [*written, "this is no post"])
+    options = ("--avro-schema", str(schema), "--avro-skip", "5", "--keep", "text", "--jars", connector, "--master", "local[2]")
+    return ("stream", f"kafka://{broker.servers}/avro", "--once", "--json", "-k", "3", "--window", "20s", *options)
+
+
 def test_options_of_a_topic(spark: SparkSession) -> None:
     """They are checked, and their values are never shown."""
     login = {"kafka.security.protocol": "SASL_SSL", "kafka.sasl.jaas.config": 'password="hush";'}
@@ -124,14 +154,16 @@ def test_from_the_command_line(broker: Broker, tmp_path: Path) -> None:
     options = (*options, "--kafka-options", str(login), "--kafka-option", "sasl.mechanism=PLAIN")
     first = ("stream", source, *options, "--checkpoint", str(tmp_path / "state"))
     none = ("stream", f"kafka://{broker.servers}/none", "--once", "--jars", connector)
-    ended = drive("tests.support.commands", json.dumps([first, none]))
+    ended = drive("tests.support.commands", json.dumps([first, _avro(broker, rows, connector, tmp_path), none]))
     assert ended.returncode == 2, ended.stderr[-2000:]
     assert broker.password not in ended.stdout + ended.stderr
     kept = [path.read_bytes() for path in (tmp_path / "state").rglob("*") if path.is_file()]
     assert kept
     assert not any(broker.password.encode() in data for data in kept)
     found = consume(broker.servers, "found", len(expected))
-    for changes in (ended.stdout.splitlines(), [record.value or "" for record in found]):
+    printed, in_avro = ended.stdout.splitlines()[: len(expected)], ended.stdout.splitlines()[len(expected) :]
+    assert [json.loads(change)["newer_text"] for change in in_avro] == [json.loads(change)["newer_text"] for change in printed]
+    for changes in (printed, [record.value or "" for record in found]):
         read = map(json.loads, changes)
         assert [(c["kind"], c["newer"], c["older"], c["similarity"]) for c in read] == expected
     texts = {row["id"]: row["text"] for row in rows}
@@ -140,4 +172,5 @@ def test_from_the_command_line(broker: Broker, tmp_path: Path) -> None:
     assert "using 'id' as id; using 'time' as time; using 'text' as text" in ended.stderr
     assert "61 rows in" in ended.stderr
     assert "0 late, 1 rejected" in ended.stderr
+    assert 'row: cannot read "7468697320' in ended.stderr  # as hexadecimal digits
     assert "there is no topic 'none' at 127.0.0.1:" in ended.stderr.partition("61 rows in")[2]

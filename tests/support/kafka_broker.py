@@ -1,4 +1,4 @@
-"""A real Kafka broker on loopback, and the jars of Spark's Kafka connector, for Swoop's tests of streams."""
+"""A real Kafka broker on loopback, and the jars with which Spark reads topics and Avro, for Swoop's tests of streams."""
 
 from __future__ import annotations
 
@@ -27,7 +27,11 @@ KAFKA = "4.3.1"
 SLF4J = "1.7.36"  # what Kafka was built for
 SPARK = pyspark.__version__
 MISSING = "Kafka is missing: python -m tests.support.setup fetches it with Maven"
-SUBSTITUTES = ("4.2.0", "4.0.0")  # of connector and token provider, for registries without those of the newest Spark
+SUBSTITUTES = (
+    "4.2.0",
+    "4.0.0",
+    "4.1.1",
+)  # of connector, token provider and Avro, for registries without those of the newest Spark
 
 _PROPERTIES = """
 process.roles=broker,controller
@@ -69,7 +73,7 @@ class Record(NamedTuple):
 
 
 def _folder() -> Path:
-    return cache() / f"kafka-{KAFKA}-spark-{SPARK}"
+    return cache() / f"kafka-{KAFKA}-avro-spark-{SPARK}"
 
 
 def jars() -> Path | None:
@@ -95,7 +99,7 @@ def _fetch_broker(folder: Path) -> None:
 
 def _fetch_connector(folder: Path) -> None:
     try:
-        _copy_connector(folder, SPARK, SPARK)
+        _copy_connector(folder, SPARK, SPARK, SPARK)
     except RuntimeError as problem:
         if "Could not find artifact org.apache.spark:" not in str(problem):
             raise
@@ -103,16 +107,17 @@ def _fetch_connector(folder: Path) -> None:
     leave_to_spark(folder)
 
 
-def _copy_connector(folder: Path, connector: str, tokens: str) -> None:
+def _copy_connector(folder: Path, connector: str, tokens: str, avro: str) -> None:
     copy_jars(
         folder,
         ("org.apache.spark", "spark-sql-kafka-0-10_2.13", connector, "org.apache.hadoop"),
         ("org.apache.spark", "spark-token-provider-kafka-0-10_2.13", tokens, "org.apache.hadoop"),
+        ("org.apache.spark", "spark-avro_2.13", avro, "org.apache.hadoop"),
     )
 
 
 def connector_jars() -> str:
-    """The jars of Spark's Kafka connector, for the setting ``spark.jars``; warns if they are not of this very Spark."""
+    """The jars of Spark's connector and of Avro, for the setting ``spark.jars``; warns if they are not of this very Spark."""
     folder = _folder() / "connector"
     found = sorted(folder.glob("*.jar"))
     others = [jar.name for jar in found if jar.name.startswith("spark-") and not jar.name.endswith(f"-{SPARK}.jar")]
@@ -120,7 +125,7 @@ def connector_jars() -> str:
         with warnings.catch_warnings():  # to be seen in the summary of a test run, and fail none
             warnings.simplefilter("always")
             warnings.warn(
-                f"Maven's registry has no Kafka connector for Spark {SPARK}, so {' and '.join(others)} stand in for it; "
+                f"Maven's registry lacks jars for Kafka and Spark {SPARK}, so {' and '.join(others)} stand in for it; "
                 f"remove {folder.parent} to look again",
                 stacklevel=2,
             )

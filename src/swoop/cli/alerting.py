@@ -6,8 +6,9 @@ import re
 import shlex
 from typing import TYPE_CHECKING, Any
 
-from swoop.cli.console import ORANGE, counted, info
+from swoop.cli.console import counted, info
 from swoop.cli.guard import WrongUsage
+from swoop.look import ORANGE
 
 if TYPE_CHECKING:
     from swoop.live.alerts import AlertSettings

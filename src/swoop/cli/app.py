@@ -292,10 +292,26 @@ def stream(
             help="File of such settings, one per line: the place for passwords.", metavar="FILE", rich_help_panel=o.EXECUTION
         ),
     ] = None,
+    avro_schema: Annotated[
+        str | None,
+        typer.Option(
+            help="Messages of the topic are in Avro, with the schema of this file; by default they are JSON.",
+            metavar="FILE",
+            rich_help_panel=o.EXECUTION,
+        ),
+    ] = None,
+    avro_skip: Annotated[
+        int,
+        typer.Option(
+            help="Bytes before each Avro value: 5 where a schema registry's serializer has written them.",
+            metavar="N",
+            rich_help_panel=o.EXECUTION,
+        ),
+    ] = 0,
     jars: Annotated[
         str | None,
         typer.Option(
-            help="Jars of the Kafka connector, comma-separated; by default they are downloaded.",
+            help="Jars of the Kafka connector (and of spark-avro), comma-separated; by default they are downloaded.",
             metavar="FILES",
             rich_help_panel=o.EXECUTION,
         ),
@@ -322,6 +338,7 @@ def stream(
         swoop stream incoming/ --window 10min --checkpoint state --changes out
         swoop stream kafka://localhost:9092/posts --window 1h --serve 8000
         swoop stream kafka://broker:9093/posts --kafka-options client.properties
+        swoop stream kafka://broker:9092/posts --avro-schema post.avsc
         swoop stream incoming/ --families 0.8 --window 1h --serve 8000
         swoop stream incoming/ --families 0.8 --alert https://example.com/hook --alert-from 20
         swoop stream incoming/ --once --json
@@ -330,6 +347,7 @@ def stream(
     """
     from swoop.cli import stream as command
     from swoop.cli.alerting import find_alert
+    from swoop.cli.avro import Avro
     from swoop.cli.history import JoinOptions
     from swoop.cli.kafka_options import find_options
 
@@ -345,6 +363,7 @@ def stream(
         late=late,
         rejected=rejected,
         kafka=find_options(kafka_option or (), kafka_options),
+        avro=Avro.find(avro_schema, avro_skip),
         alert=find_alert(alert, alert_from, alert_limit, families is not None),
         target_size=target_size,
         final_after=final_after,

@@ -15,10 +15,10 @@ from rich.console import Console
 from rich.theme import Theme
 
 from swoop.cli.unseen import named, seen
+from swoop.look import TEAL
 from swoop.messages import to_json
 
 # readable on both black and white
-TEAL, ORANGE, GREEN, RED = "#0e8c84", "#c46210", "#3a8f3a", "#d64545"
 PROGRESS = Theme(
     {
         "progress.elapsed": "dim",

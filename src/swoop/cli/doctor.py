@@ -17,9 +17,10 @@ from typing import Literal
 from rich.table import Table
 from rich.text import Text
 
-from swoop.cli.console import GREEN, ORANGE, RED, info, print_json, results
+from swoop.cli.console import info, print_json, results
 from swoop.cli.guard import FAILURE
 from swoop.cli.progress import Steps
+from swoop.look import GREEN, ORANGE, RED
 
 State = Literal["ok", "advice", "missing"]
 

@@ -8,11 +8,12 @@ from rich.console import Console
 from rich.table import Table
 from rich.text import Text
 
-from swoop.cli.console import ORANGE, RED, has_colour, info, print_json, results, shown_name, shown_similarity
+from swoop.cli.console import has_colour, info, print_json, results, shown_name, shown_similarity
 from swoop.cli.guard import FAILURE
 from swoop.cli.progress import Steps
 from swoop.cli.render import NEWER, OLDER, Side, side_by_side
 from swoop.cli.where import why_spark
+from swoop.look import ORANGE, RED
 from swoop.reading.files import Files
 from swoop.reading.sets import ReadingOptions
 from swoop.similarity import BUILT_IN

@@ -12,8 +12,9 @@ from urllib.parse import unquote
 
 import typer
 
-from swoop.cli.console import RED, info
+from swoop.cli.console import info
 from swoop.errors import InvalidArgument, InvalidType, SwoopError
+from swoop.look import RED
 
 Command = TypeVar("Command", bound=Callable[..., Any])
 

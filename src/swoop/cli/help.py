@@ -6,7 +6,7 @@ from typing import Any
 
 from typer.core import TyperCommand, TyperGroup
 
-from swoop.cli.console import RED, TEAL
+from swoop.look import RED, TEAL
 
 
 def apply_theme() -> None:

@@ -6,8 +6,9 @@ import re
 from collections.abc import Iterable
 from pathlib import Path
 
-from swoop.cli.console import ORANGE, hide, info
+from swoop.cli.console import hide, info
 from swoop.cli.guard import WrongUsage
+from swoop.look import ORANGE
 
 PREFIX = "kafka."
 SECRET = re.compile(r"password|passphrase|secret|jaas|token|credential|\.key$", re.IGNORECASE)

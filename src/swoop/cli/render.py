@@ -15,18 +15,8 @@ from rich.table import Table
 from rich.text import Text
 
 from swoop import marking
-from swoop.cli.console import (
-    ORANGE,
-    TEAL,
-    has_colour,
-    name_of,
-    printable,
-    shown_id,
-    shown_name,
-    shown_similarity,
-    shown_span,
-    shown_time,
-)
+from swoop.cli.console import has_colour, name_of, printable, shown_id, shown_name, shown_similarity, shown_span, shown_time
+from swoop.look import ORANGE, TEAL
 from swoop.marking import words_of
 
 LONGEST = 500  # characters of a text that are shown

@@ -5,13 +5,14 @@ from __future__ import annotations
 from dataclasses import asdict
 from typing import Any
 
-from swoop.cli.console import ORANGE, RED, counted, info, print_json, results
+from swoop.cli.console import counted, info, print_json, results
 from swoop.cli.guard import FAILURE
 from swoop.cli.history import EQUAL, EQUAL_LEFT_OUT, History, JoinOptions, RunOptions
 from swoop.cli.progress import Steps
 from swoop.cli.render import Pairs, Side
 from swoop.cli.where import HINTS, why_spark
 from swoop.errors import CapacityExceeded
+from swoop.look import ORANGE, RED
 from swoop.reading.files import Files
 from swoop.reading.sets import ReadingOptions
 from swoop.spec import MAX_PAIRS

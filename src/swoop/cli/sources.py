@@ -10,6 +10,7 @@ from typing import TYPE_CHECKING, Any
 
 import pyarrow as pa
 
+from swoop.cli.avro import Avro
 from swoop.cli.guard import WrongUsage
 from swoop.errors import InvalidArgument
 from swoop.reading.files import Files, files_in, find_dialect, find_files, format_of
@@ -30,15 +31,16 @@ def is_topic(address: str | None) -> bool:
     return address is not None and address.startswith("kafka:")
 
 
-def settings_for(topics: Sequence[str | None], jars: str | None) -> dict[str, Any]:
-    """What Spark needs for these topics: the Kafka connector, downloaded unless its jars are given."""
+def settings_for(topics: Sequence[str | None], jars: str | None, avro: bool = False) -> dict[str, Any]:
+    """What Spark needs for these topics: the Kafka connector and what reads Avro, downloaded unless jars are given."""
     if jars:
         for jar in jars.split(","):
             if "://" not in jar and not Path(jar).is_file():
                 raise WrongUsage(f"--jars: there is no file {jar!r} (in {Path.cwd()})")
         return {"spark_jars": jars, **HIDING}
     if topics:
-        return {"spark_jars_packages": f"org.apache.spark:spark-sql-kafka-0-10_2.13:{version('pyspark')}", **HIDING}
+        packages = ("spark-sql-kafka-0-10_2.13", *(["spark-avro_2.13"] if avro else []))
+        return {"spark_jars_packages": ",".join(f"org.apache.spark:{name}:{version('pyspark')}" for name in packages), **HIDING}
     return {}
 
 
@@ -90,17 +92,23 @@ class FolderSource:
 
 @dataclass(frozen=True)
 class TopicSource:
-    """JSON messages of a topic."""
+    """Messages of a topic, in JSON or Avro."""
 
     servers: str
     topic: str
     starting_offsets: str = "earliest"
     schema: str | None = None
     options: Mapping[str, str] = field(default_factory=dict, repr=False)
+    avro: Avro | None = None
 
     @classmethod
     def find(
-        cls, address: str, starting_offsets: str, schema: str | None = None, options: Mapping[str, str] | None = None
+        cls,
+        address: str,
+        starting_offsets: str,
+        schema: str | None = None,
+        options: Mapping[str, str] | None = None,
+        avro: Avro | None = None,
     ) -> TopicSource:
         from swoop.spark.topics import find_topic
 
@@ -110,7 +118,9 @@ class TopicSource:
             raise WrongUsage(str(error)) from None
         if starting_offsets not in ("earliest", "latest"):
             raise WrongUsage(f"--from must be earliest or latest, not {starting_offsets!r}")
-        return cls(servers, topic, starting_offsets, schema, options or {})
+        if avro is not None and schema is not None:
+            raise WrongUsage("--schema and --avro-schema are mutually exclusive")
+        return cls(servers, topic, starting_offsets, schema, options or {}, avro)
 
     def _load(self, reader: Any, starting_offsets: str) -> Any:
         reader = (
@@ -144,7 +154,9 @@ class TopicSource:
         return from_lines(files, lines)[1]
 
     def rows(self, spark: SparkSession, most: str | None = None) -> tuple[DataFrame, pa.Table, Files]:
-        """The stream, with at most so many messages in a batch, and a sample. A message that is not JSON is rejected."""
+        """The stream, with at most so many messages in a batch, and a sample. A message that cannot be read is rejected."""
+        if self.avro is not None:
+            return self._avro_rows(spark, self.avro, most)
         from pyspark.sql import functions as F  # noqa: N812
 
         from swoop.spark.reading import CORRUPT, spark_schema
@@ -153,9 +165,26 @@ class TopicSource:
         sample = self._sample(spark, files)
         schema = spark_schema(sample.schema).add(CORRUPT, "string")
         value = F.from_json(F.col("value").cast("string"), schema, {"columnNameOfCorruptRecord": CORRUPT})
-        reader = spark.readStream.option("maxOffsetsPerTrigger", most or MESSAGES)
-        rows: DataFrame = self._load(reader, self.starting_offsets).select(value.alias("value")).select("value.*")
+        rows: DataFrame = self._messages(spark, most).select(value.alias("value")).select("value.*")
         return rows, sample, files
+
+    def _messages(self, spark: SparkSession, most: str | None) -> Any:
+        return self._load(spark.readStream.option("maxOffsetsPerTrigger", most or MESSAGES), self.starting_offsets)
+
+    def _avro_rows(self, spark: SparkSession, avro: Avro, most: str | None) -> tuple[DataFrame, pa.Table, Files]:
+        """The same in Avro. The schema of a sample is known without messages, but not how texts of times are written."""
+        from swoop.spark.reading import CORRUPT
+        from swoop.spark.versions import arrow_schema
+
+        there = avro.read(self._load(spark.read, "earliest"), CORRUPT)
+        try:
+            sample = there.where(f"{CORRUPT} IS NULL").drop(CORRUPT).limit(SAMPLE).toArrow()
+        except Exception as error:
+            if "UnknownTopicOrPartition" not in str(error):
+                raise
+            sample = arrow_schema(there.drop(CORRUPT).schema).empty_table()
+        files = Files((f"kafka://{self.servers}/{self.topic}",), (), "avro")
+        return avro.read(self._messages(spark, most), CORRUPT), sample, files
 
 
 def _empty(schema: str) -> pa.Table:

@@ -14,7 +14,8 @@ from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any
 
 from swoop.cli.alerting import summarise_alerts
-from swoop.cli.console import ORANGE, RED, hidden, info
+from swoop.cli.avro import Avro
+from swoop.cli.console import hidden, info
 from swoop.cli.family_views import find_family_view
 from swoop.cli.guard import FAILURE, INTERRUPTED, WrongUsage
 from swoop.cli.history import EQUAL_LEFT_OUT, JoinOptions, check_unequal
@@ -25,6 +26,7 @@ from swoop.cli.standard_input import STANDARD_INPUT, Pipe
 from swoop.cli.unequal import WithoutEqual, unequal
 from swoop.cli.views import View, find_view
 from swoop.cli.where import HINTS, tell
+from swoop.look import ORANGE, RED
 from swoop.reading.sets import Reading, ReadingOptions, decide
 from swoop.reasons import Reasons
 from swoop.times import MICROSECOND, WindowSpec, find_lateness, find_window
@@ -59,6 +61,7 @@ class StreamOptions:
     rejected: str | None = None
     alert: AlertSettings | None = None
     kafka: dict[str, str] = field(default_factory=dict)
+    avro: Avro | None = None
     target_size: str = "64 MB"
     final_after: str | None = None
     retention: str | None = None
@@ -91,7 +94,9 @@ class StreamOptions:
     def find_source(self, pipe: Pipe | None) -> FolderSource | TopicSource:
         """The source, checked."""
         if is_topic(self.source):
-            return TopicSource.find(self.source, self.starting_offsets, self.schema, self.kafka)
+            return TopicSource.find(self.source, self.starting_offsets, self.schema, self.kafka, self.avro)
+        if self.avro is not None:
+            raise WrongUsage("--avro-schema is for a source that is a topic: kafka://host:port/topic")
         where = (self.source, self.format) if pipe is None else (pipe.folder, pipe.format)
         return FolderSource.find(*where, self.schema, self.encoding, self.separator)
 
@@ -167,7 +172,7 @@ def stream(
     topics = [one for one in (options.source, options.changes, options.late, options.rejected) if is_topic(one)]
     if options.kafka and not topics:
         raise WrongUsage("--kafka-option and --kafka-options are for topics, and there is none: kafka://host:port/topic")
-    settings = settings_for(topics, options.jars)
+    settings = settings_for(topics, options.jars, options.avro is not None)
     with ExitStack() as closing:
         pipe = _open_pipe(options, closing)
         source = options.find_source(pipe)

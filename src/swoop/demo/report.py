@@ -9,27 +9,30 @@ from pathlib import Path
 from typing import Any
 
 from swoop.demo.waves import Wave
+from swoop.look import FONT, variables
 from swoop.marking import Part, how_same, marked, marked_together, words_of
 from swoop.results import Changes, FamilyChanges, Pair
 
 TEXTS, LONGEST = 4, 500  # different texts of a wave, and characters of each
 
-_STYLE = """
-:root { color-scheme: light dark; --ink: light-dark(#1d2433, #e6e9f0); --soft: light-dark(#667085, #98a2b3);
-        --line: light-dark(#e4e7ec, #333a48); --mark: light-dark(#fff1c2, #5a4a12); --paper: light-dark(#fff, #12161f); }
-body { font: 16px/1.5 system-ui, sans-serif; color: var(--ink); background: var(--paper); margin: 3rem auto; max-width: 70rem;
+_STYLE = (
+    f":root {{ color-scheme: light dark; {variables()}font: 16px/1.5 {FONT}; }}"
+    """
+body { color: var(--ink); background: var(--paper); margin: 3rem auto; max-width: 70rem;
        padding: 0 1.5rem; }
-h1 { font-weight: 650; letter-spacing: -0.02em; } p { color: var(--soft); max-width: 46rem; }
+h1 { font-weight: 650; letter-spacing: -0.02em; } p { color: var(--quiet); max-width: 46rem; }
 table { border-collapse: collapse; width: 100%; table-layout: fixed; }
 td, th { border-top: 1px solid var(--line); padding: .6rem; text-align: left;
          vertical-align: top; overflow-wrap: anywhere; }
-th { color: var(--soft); font-weight: 500; }
+th { color: var(--quiet); font-weight: 500; }
 th:first-child, td:first-child { width: 5rem; font-variant-numeric: tabular-nums; }
-mark { background: var(--mark); color: inherit; border-radius: .2em; padding: 0 .1em; }
+mark { background: var(--wash); color: inherit; border-radius: .2em; padding: 0 .1em; }
 h2 { margin-top: 2.5rem; font-weight: 600; } h3 { font-weight: 600; margin: 1.5rem 0 .25rem; }
-ul { list-style: none; margin: .5rem 0; padding: 0; } li { margin: .25rem 0; } li span { color: var(--soft); }
-figure { margin: 2rem 0; padding: 1rem; background: #fff; border-radius: .75rem; overflow-x: auto; }
+ul { list-style: none; margin: .5rem 0; padding: 0; } li { margin: .25rem 0; } li span { color: var(--quiet); }
+figure { margin: 2rem 0; padding: 1rem; background: #fff; border: 1px solid var(--line); border-radius: 12px;
+         overflow-x: auto; }
 """
+)
 
 
 def write_report(

@@ -5,20 +5,21 @@ from __future__ import annotations
 from collections.abc import Iterable, Sequence
 from typing import Any
 
+from swoop.look import ACCENT, AMBER, BLUE, FONT, INK, LINE, PALE, PLUM, QUIET, WASH
 from swoop.paper.experiments import ABLATIONS, DATA_SETS, MAIN, TOKEN_ORDER, Result
 from swoop.paper.latency import Latency
 from swoop.paper.measure import Rate
 from swoop.paper.profiles import Bursts
 
 COLOURS = {
-    "swoop": "#d1495b",
-    "swoop-minimal": "#30638e",
-    "scase": "#e09f3e",
-    "static": "#6a994e",
-    "base": "#7d8597",
-    "swoop-noindex": "#e09f3e",
-    "swoop-noincrement": "#6a994e",
-    "swoop-noopt": "#7d8597",
+    "swoop": ACCENT,
+    "swoop-minimal": BLUE,
+    "scase": AMBER,
+    "static": PLUM,
+    "base": QUIET,
+    "swoop-noindex": AMBER,
+    "swoop-noincrement": PLUM,
+    "swoop-noopt": QUIET,
 }
 NAMES = {"swoop": "Swoop", "swoop-minimal": "SWOOP as in the paper", "scase": "SCase", "static": "Static", "base": "Base"}
 NAMES |= {"swoop-noindex": "no-index", "swoop-noincrement": "no-increment", "swoop-noopt": "SWOOP-noopt"}
@@ -90,12 +91,22 @@ def finished(panels: Sequence[Any], columns: int = 3) -> Any:
 
     return (
         alt.concat(*panels, columns=columns)
+        .configure(font=FONT)
         .configure_view(strokeOpacity=0)
         .configure_axis(
-            labelFontSize=11, titleFontSize=12, titleFontWeight="normal", domainColor="#98a2b3", tickColor="#98a2b3"
+            labelFontSize=11,
+            titleFontSize=12,
+            titleFontWeight="normal",
+            domainColor=PALE,
+            tickColor=PALE,
+            gridColor=LINE,
+            labelColor=QUIET,
+            titleColor=QUIET,
         )
-        .configure_legend(orient="bottom", labelFontSize=12, symbolSize=90, symbolOpacity=1, columns=6)
-        .configure_title(fontSize=13, anchor="start", fontWeight=600)
+        .configure_legend(
+            orient="bottom", labelFontSize=12, symbolSize=90, symbolOpacity=1, columns=6, columnPadding=20, labelColor=INK
+        )
+        .configure_title(fontSize=13, anchor="start", fontWeight=600, color=INK)
         .configure_concat(spacing=28)
     )
 
@@ -150,7 +161,7 @@ def _lines(
     if worst:
         points = {row[x]: row["k"] * row["window"] for row in rows}
         bound = alt.Chart(alt.InlineData(values=[{x: at, y: pairs} for at, pairs in points.items()]))
-        layers.append(bound.mark_line(strokeDash=[2, 3], color="#98a2b3").encode(x=f"{x}:Q", y=f"{y}:Q"))
+        layers.append(bound.mark_line(strokeDash=[2, 3], color=PALE).encode(x=f"{x}:Q", y=f"{y}:Q"))
     return alt.layer(*layers).properties(width=245, height=200, title=title)
 
 
@@ -167,7 +178,7 @@ def bursts_chart(bursts: Bursts) -> Any:
     ]
     window = (
         alt.Chart(alt.InlineData(values=sizes))
-        .mark_area(color="#c6dbee", line={"color": "#30638e", "strokeWidth": 1})
+        .mark_area(color=WASH, line={"color": ACCENT, "strokeWidth": 1})
         .encode(
             x=x,
             y=alt.Y("value:Q", title="sets", scale=alt.Scale(nice=5), axis=alt.Axis(format="~s", tickCount=5, gridOpacity=0.4)),
@@ -179,7 +190,7 @@ def bursts_chart(bursts: Bursts) -> Any:
         .encode(
             x=x,
             y=alt.Y("value:Q", title="% of the sets", scale=alt.Scale(domain=[0, 100]), axis=alt.Axis(gridOpacity=0.4)),
-            color=alt.Color("token:N", title=None, scale=alt.Scale(range=["#d1495b", "#30638e"])),
+            color=alt.Color("token:N", title=None, scale=alt.Scale(range=[ACCENT, BLUE])),
         )
     )
     return finished(
@@ -199,7 +210,7 @@ def latency_chart(latencies: Sequence[Latency]) -> Any:
         rows = [{"time": (n + 0.5) * seen.spent / len(seen.queue), "queue": length} for n, length in enumerate(seen.queue)]
         chart = (
             alt.Chart(alt.InlineData(values=rows))
-            .mark_area(color="#c6dbee", line={"color": "#30638e", "strokeWidth": 1}, interpolate="step")
+            .mark_area(color=WASH, line={"color": ACCENT, "strokeWidth": 1}, interpolate="step")
             .encode(
                 x=alt.X("time:Q", title="seconds", axis=alt.Axis(grid=False, tickCount=5)),
                 y=alt.Y(

@@ -5,6 +5,7 @@ Examples
     python -m swoop.paper.nine_million                                     print the table
     python -m swoop.paper.nine_million --docs docs/guides/nine-million.md  write it into a page
     python -m swoop.paper.nine_million --posts 500000                      the first hour
+    python -m swoop.paper.nine_million --posts posts.jsonl                 your own, in any file that swoop run reads
 """
 
 from __future__ import annotations
@@ -12,7 +13,7 @@ from __future__ import annotations
 import argparse
 import resource
 import time
-from collections.abc import Iterator
+from collections.abc import Callable, Iterable, Iterator
 from dataclasses import dataclass
 from pathlib import Path
 
@@ -22,7 +23,7 @@ import pyarrow.compute as pc
 
 import swoop
 from swoop.paper.measure import info, machine
-from swoop.paper.posts import TIME
+from swoop.paper.posts import TIME, own_posts
 from swoop.paper.report import write_into
 
 POSTS = 9_000_000
@@ -74,22 +75,22 @@ class Found:
     found: int
 
 
-def pairs(count: int) -> Found:
+def pairs(batches: Iterable[pa.Table]) -> Found:
     """All pairs of near copies; equal posts count as one."""
     join = swoop.TopKJoin(k=None, window=WINDOW, min_similarity=LEAST, copies="once", track_changes=True)
-    return _run(join, count, "enter")
+    return _run(join, batches, "enter")
 
 
-def families(count: int) -> Found:
+def families(batches: Iterable[pa.Table]) -> Found:
     """All groups of near copies."""
-    return _run(swoop.Families(LEAST, WINDOW), count, "born")
+    return _run(swoop.Families(LEAST, WINDOW), batches, "born")
 
 
-def _run(join: swoop.TopKJoin | swoop.Families, count: int, kind: str) -> Found:
+def _run(join: swoop.TopKJoin | swoop.Families, batches: Iterable[pa.Table], kind: str) -> Found:
     """Insert all posts and take all changes. Making posts does not count, but for the memory of one batch."""
     cpu = wall = 0.0
     found = 0
-    for batch in posts(count):
+    for batch in batches:
         start = time.process_time(), time.perf_counter()
         join.insert_many(batch, tokens=swoop.words("text"))
         kinds = join.changes().to_arrow().column("kind")
@@ -98,18 +99,31 @@ def _run(join: swoop.TopKJoin | swoop.Families, count: int, kind: str) -> Found:
     return Found(cpu, wall, resource.getrusage(resource.RUSAGE_SELF).ru_maxrss * 1024, found)
 
 
-def report(count: int) -> list[str]:
+def generated(count: int) -> tuple[Callable[[], Iterable[pa.Table]], int, str]:
+    """So many generated posts, and what they are."""
+    about = f"{count:,} posts in {count / PER_SECOND / 3600:.1f} hours, {PER_SECOND * 3600:,} of them in a window of {WINDOW}"
+    return lambda: posts(count), count, about
+
+
+def own(name: str) -> tuple[Callable[[], Iterable[pa.Table]], int, str]:
+    """The posts of a file, and what they are."""
+    table = own_posts([name])
+    span = pc.subtract(pc.max(table["time"]), pc.min(table["time"])).as_py()
+    about = f"{len(table):,} posts of {Path(name).name} in {span}, a window of {WINDOW}"
+    return lambda: (table.slice(first, BATCH) for first in range(0, len(table), BATCH)), len(table), about
+
+
+def report(given: tuple[Callable[[], Iterable[pa.Table]], int, str]) -> list[str]:
     """The section of the page."""
     swoop.warmup(quiet=True, families=True, all_pairs=True)
-    hours = count / PER_SECOND / 3600
-    about = f"{count:,} posts in {hours:.1f} hours, {PER_SECOND * 3600:,} of them in a window of {WINDOW}"
+    batches, count, about = given
     lines = [
         f"{about}, threshold {LEAST}. {machine()}.",
         "",
         "| | found | CPU seconds | seconds | posts per CPU second | peak memory so far |",
         "|---|--:|--:|--:|--:|--:|",
     ]
-    for what, seen in (("families", families(count)), ("pairs", pairs(count))):
+    for what, seen in (("families", families(batches())), ("pairs", pairs(batches()))):
         rate = f"{count / seen.cpu:,.0f}"
         lines.append(f"| {what} | {seen.found:,} | {seen.cpu:.0f} | {seen.wall:.0f} | {rate} | {seen.memory / 1e9:.1f} GB |")
         info(lines[-1])
@@ -122,9 +136,9 @@ def main(arguments: list[str] | None = None) -> None:
         prog="python -m swoop.paper.nine_million", description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter
     )
     parser.add_argument("--docs", type=Path, help="page to write the table into")
-    parser.add_argument("--posts", type=int, default=POSTS, help="how many")
+    parser.add_argument("--posts", default=str(POSTS), help="how many, or a file of your own")
     options = parser.parse_args(arguments)
-    lines = report(options.posts)
+    lines = report(generated(int(options.posts)) if options.posts.isdecimal() else own(options.posts))
     if options.docs:
         write_into(options.docs, lines)
     else:

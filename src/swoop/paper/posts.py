@@ -1,8 +1,10 @@
-"""Posts to measure with: generated ones, and real ones from a file, repeated until there are enough."""
+"""Posts to measure with: generated ones, real ones from a file, repeated until there are enough, and one's own."""
 
 from __future__ import annotations
 
 import datetime as dt
+import os
+from collections.abc import Sequence
 from pathlib import Path
 
 import numpy as np
@@ -10,6 +12,7 @@ import pyarrow as pa
 import pyarrow.compute as pc
 import pyarrow.parquet as pq
 
+from swoop.errors import InvalidArgument
 from swoop.paper.data_sets import DataSet
 
 TIME = pa.timestamp("us", "UTC")
@@ -34,8 +37,36 @@ def read_posts(path: Path, rows: int) -> pa.Table:
     return pa.table({"id": np.arange(rows), "time": pa.array(later).cast(TIME), "text": texts.combine_chunks()})
 
 
+def own_posts(names: Sequence[str | os.PathLike[str]]) -> pa.Table:
+    """The posts of files, read as ``swoop run`` reads them, in the order of time; what cannot be read is left out."""
+    from swoop.reading.arrow import read_sets
+    from swoop.reading.files import find_files
+    from swoop.reading.sets import ReadingOptions, decide
+    from swoop.reading.tables import count_readable, read_sample
+
+    files = find_files([os.fspath(name) for name in names], None)
+    sample = read_sample(files)
+    reading = decide(ReadingOptions(), sample, None, lambda *asked: count_readable(files, sample.schema, *asked), files.name)
+    if reading.integers or not reading.columns.text:
+        raise InvalidArgument(f"{files.name} has no posts: rows with a date and a text")
+    found = read_sets(files, reading, sample.schema).table.select(["time", "text"]).sort_by("time")
+    return pa.table({"id": np.arange(len(found)), "time": found["time"].cast(TIME), "text": found["text"]})
+
+
 def window_of(posts: pa.Table, average: int) -> dt.timedelta:
     """The duration for which a window holds about so many posts on average."""
     times = posts.column("time").cast(pa.int64()).to_numpy()
     data_set = DataSet("posts", times, np.zeros(len(times) + 1, np.int64), np.empty(0, np.int64))
     return dt.timedelta(microseconds=data_set.window_for(average))
+
+
+def sets_of(name: Path, most: int) -> DataSet:
+    """The first posts of a file of one's own, as sets of numbered words."""
+    import swoop
+
+    posts, words = own_posts([name]).slice(0, most), swoop.words("text")
+    sets = [sorted(set(words(text) or ())) for text in posts["text"].to_pylist()]
+    numbers = {word: number for number, word in enumerate(dict.fromkeys(word for words in sets for word in words))}
+    offsets = np.cumsum([0, *map(len, sets)])
+    tokens = np.array([numbers[word] for words in sets for word in words], np.int64)
+    return DataSet("posts", posts["time"].cast(pa.int64()).to_numpy(), offsets, tokens)

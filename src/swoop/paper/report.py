@@ -8,6 +8,8 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
+from swoop.look import FONT, variables
+
 
 @dataclass(frozen=True)
 class Heading:
@@ -124,21 +126,26 @@ def write_into(page: Path, lines: list[str]) -> None:
     page.write_text("\n".join([before + begin, "", *lines, "", end + after]), encoding="utf-8")
 
 
-_PAGE = """<!doctype html><html lang=en><meta charset=utf-8><title>TITLE</title>
+_PAGE = (
+    f"""<!doctype html><html lang=en><meta charset=utf-8><title>TITLE</title>
 <meta name=viewport content='width=device-width'><style>
-body { font: 16px/1.5 system-ui, sans-serif; color: #1d2433; background: #fff; margin: 3rem auto; max-width: 66rem;
+:root {{ color-scheme: light; {variables()}font: 16px/1.5 {FONT}; }}
+"""
+    """body { color: var(--ink); background: #fff; margin: 3rem auto; max-width: 66rem;
 padding: 0 1.5rem; }
 h1, h2 { font-weight: 650; letter-spacing: -0.02em; line-height: 1.25; } h2 { margin-top: 3.5rem; }
-p { color: #475467; max-width: 48rem; } .wide { overflow-x: auto; } figure { margin: 1rem 0; }
+p { color: var(--quiet); max-width: 48rem; } .wide { overflow-x: auto; } figure { margin: 1rem 0; }
 figure svg { max-width: 100%; height: auto; }
 table { border-collapse: collapse; font-size: .9rem; margin: 1rem 0; width: 100%; }
-td, th { border-top: 1px solid #e4e7ec; padding: .4rem .8rem .4rem 0; text-align: left; vertical-align: top; }
-th { color: #667085; font-weight: 500; } .numbers td { white-space: nowrap; }
+td, th { border-top: 1px solid var(--line); padding: .4rem .8rem .4rem 0; text-align: left; vertical-align: top; }
+th { color: var(--quiet); font-weight: 500; } .numbers td { white-space: nowrap; }
 .numbers td + td, .numbers th + th, .notes td + td, .notes th + th { text-align: right; font-variant-numeric: tabular-nums; }
 .notes td:last-child, .notes th:last-child { text-align: left; width: 45%; }
 .words td:first-child { width: 38%; } .words td:nth-child(2) { white-space: nowrap; width: 7rem; }
-.seen { color: #2f7d4f; font-weight: 600; } .not-seen { color: #b3541e; font-weight: 600; } .not-measured { color: #98a2b3; }
+.seen { color: var(--accent); font-weight: 600; } .not-seen { color: var(--bad); font-weight: 600; }
+.not-measured { color: var(--quiet); }
 </style>
 BODY
 </html>
 """
+)

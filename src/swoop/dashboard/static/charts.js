@@ -2,6 +2,7 @@
 import { count, shortened, similarity } from "./format.js";
 import { link, onLink } from "./links.js";
 import { scaleOf } from "./pairs.js";
+import { plain } from "./marks.js";
 import { keptMoment } from "./source.js";
 import { isDate, isLocal, moment, position, zoneOf } from "./times.js";
 
@@ -147,11 +148,13 @@ function livesData(state) {
   const seen = largest.sort((a, b) => position(a.from) - position(b.from));
   const begin = Math.min(...seen.map((life) => position(life.from)));
   const least = Math.max(0, now - begin) * 0.006;
+  const cards = [...Object.values(state.ended), ...Object.values(state.families)].filter(({ texts }) => texts.length);
+  const texts = new Map(cards.map(({ id, texts: [first] }) => [id, plain(first.parts)]));
   return {
     stays: seen.map((life, place) => ({
       link: life.family,
       place,
-      line: `${label({ text: shortened(life.family, 12) })} · ${count(life.records)}${"\u200b".repeat(place)}`,
+      line: `${count(life.records)} × ${label({ text: texts.get(life.family) ?? shortened(life.family, 12) })}${"\u200b".repeat(place)}`,
       from: position(life.from),
       to: Math.max(position(life.to) ?? now ?? 0, position(life.from) + least),
       open: life.to === null,

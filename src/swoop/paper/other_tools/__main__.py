@@ -4,6 +4,7 @@ Examples
 --------
     python -m swoop.paper.other_tools                              print the table
     python -m swoop.paper.other_tools --docs docs/comparison.md    write it into a page
+    python -m swoop.paper.other_tools --posts posts.jsonl          with your own posts, in any file that swoop run reads
 """
 
 from __future__ import annotations
@@ -16,6 +17,7 @@ from swoop.paper.data_sets import DataSet, generate_warm
 from swoop.paper.measure import info, machine
 from swoop.paper.other_tools import comparison
 from swoop.paper.other_tools.adapters import TOOLS
+from swoop.paper.posts import sets_of
 from swoop.paper.report import write_into
 
 
@@ -26,6 +28,7 @@ def main(arguments: list[str] | None = None) -> None:
     )
     parser.add_argument("--docs", type=Path, help="page to write the table into")
     parser.add_argument("--shape", default="tweet", help="shape of the data set")
+    parser.add_argument("--posts", type=Path, help="a file of posts, in place of generated ones")
     parser.add_argument("--sets", type=int, default=20_000, help="sets in the data set")
     parser.add_argument("--window", type=int, default=2000, help="average number of sets in the window")
     parser.add_argument("-k", type=int, default=10)
@@ -40,10 +43,11 @@ def main(arguments: list[str] | None = None) -> None:
         measured = comparison.measure(TOOLS[name], data_set, int(window), options.k, float(threshold), options.limit)
         print(json.dumps(measured))
         return
-    data_set = generate_warm(options.shape, options.sets)
+    data_set = generate_warm(options.shape, options.sets) if options.posts is None else sets_of(options.posts, options.sets)
     results = comparison.compare(data_set, data_set.window_for(options.window), options.k, info, options.limit)
     size = data_set.tokens.size / len(data_set)
-    about = f"A stream shaped like {options.shape}: {len(data_set):,} sets of {size:.0f} tokens on average"
+    what = f"A stream shaped like {options.shape}" if options.posts is None else f"The first posts of {options.posts.name}"
+    about = f"{what}: {len(data_set):,} sets of {size:.0f} tokens on average"
     lines = [
         f"{about}, {options.window:,} of them in the window, k = {options.k}. {machine()}.",
         "",

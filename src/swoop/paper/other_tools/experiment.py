@@ -6,6 +6,7 @@ from collections.abc import Callable, Hashable, Sequence
 from dataclasses import asdict, dataclass
 from typing import Any
 
+from swoop.look import ACCENT, BLUE
 from swoop.paper.charts import finished
 from swoop.paper.data_sets import DataSet, generate_warm
 from swoop.paper.result_store import ResultStore
@@ -72,7 +73,7 @@ def chart(measurements: Sequence[ToolMeasurement]) -> Any | None:
             "rate:Q", title="sets per second", scale=alt.Scale(type="log"),
             axis=alt.Axis(format="~s", values=[10.0**power for power in range(8)], gridOpacity=0.4),
         ),
-        color=alt.condition("datum.name == 'Swoop'", alt.value("#d1495b"), alt.value("#30638e")),
+        color=alt.condition("datum.name == 'Swoop'", alt.value(ACCENT), alt.value(BLUE)),
     )  # fmt: skip
     names = base.mark_text(align="right", dx=-9, fontSize=12).encode(text="name:N")
     return finished([(base.mark_point(size=80, filled=True, opacity=1) + names).properties(width=420, height=230)])
