@@ -108,15 +108,24 @@ def make_changes(found: FamilyRows, clock: Clock) -> FamilyChanges:
 
     def make(index: int) -> FamilyChange:
         row = rows[index]
+        first, newest, into = (int(row[name]) for name in ("family", "newest", "into"))
         told: tuple[Any, ...] = ()
+        sets = record = None
         if row["size"] >= 0:
-            first, newest = int(row["family"]), int(row["newest"])
-            first_seen = clock.result_time(int(row["first_seen"]))
+            told = int(row["size"]), int(row["total"]), clock.result_time(int(row["first_seen"])), found.representatives[index]
             sets = (first, newest) if found.sets is None else found.sets[index]
             record = record_at(found.records, index)
-            told = int(row["size"]), int(row["total"]), first_seen, found.representatives[index], first, sets, record
-        time = clock.result_time(int(row["time"]))
-        return FamilyChange(time, KINDS[row["kind"]], found.families[index], found.into[index], *told)
+        names = found.families[index], found.into[index]
+        return FamilyChange(
+            clock.result_time(int(row["time"])),
+            KINDS[row["kind"]],
+            *names,
+            *told,
+            arrival=first,
+            sets=sets,
+            record=record,
+            into_arrival=None if names[1] is None else into,
+        )
 
     def columns() -> dict[str, Any]:
         import pyarrow as pa
