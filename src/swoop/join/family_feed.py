@@ -109,23 +109,18 @@ def make_changes(found: FamilyRows, clock: Clock) -> FamilyChanges:
     def make(index: int) -> FamilyChange:
         row = rows[index]
         first, newest, into = (int(row[name]) for name in ("family", "newest", "into"))
-        told: tuple[Any, ...] = ()
-        sets = record = None
+        told: dict[str, Any] = {}
         if row["size"] >= 0:
-            told = int(row["size"]), int(row["total"]), clock.result_time(int(row["first_seen"])), found.representatives[index]
-            sets = (first, newest) if found.sets is None else found.sets[index]
-            record = record_at(found.records, index)
-        names = found.families[index], found.into[index]
-        return FamilyChange(
-            clock.result_time(int(row["time"])),
-            KINDS[row["kind"]],
-            *names,
-            *told,
-            arrival=first,
-            sets=sets,
-            record=record,
-            into_arrival=None if names[1] is None else into,
-        )
+            told = {
+                "size": int(row["size"]),
+                "total": int(row["total"]),
+                "first_seen": clock.result_time(int(row["first_seen"])),
+                "representative": found.representatives[index],
+                "sets": (first, newest) if found.sets is None else found.sets[index],
+                "record": record_at(found.records, index),
+            }
+        time, of, to = clock.result_time(int(row["time"])), found.families[index], found.into[index]
+        return FamilyChange(time, KINDS[row["kind"]], of, to, arrival=first, into_arrival=None if to is None else into, **told)
 
     def columns() -> dict[str, Any]:
         import pyarrow as pa

@@ -12,11 +12,12 @@ from pyspark.sql import functions as F  # noqa: N812
 from pyspark.sql import types as T  # noqa: N812
 
 from swoop.errors import InvalidData
+from swoop.join.keys import find_by
 from swoop.live.embedded import kept_columns, result_columns
 from swoop.live.stream_spec import StreamSpec
 from swoop.similarity import Similarity
 from swoop.spark.embedding import embedded
-from swoop.spark.rows import Names, find_by, find_keep, find_spark_window, from_ticks, key_name, plain_type
+from swoop.spark.rows import Names, find_keep, find_spark_window, from_ticks, key_name, plain_type
 from swoop.spark.starting import check_sets, make_spec, prepared
 from swoop.spec import Copies, FamilySpec, JoinSpec
 from swoop.text.functions import TokenFunction
