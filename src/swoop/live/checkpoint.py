@@ -260,6 +260,11 @@ class Checkpoint:
         done = self.known()
         return done[-1][0] if done and QUERY not in self._folder.names() else -1
 
+    @property
+    def last_step(self) -> str:
+        """The last step that was done; nothing if there is none."""
+        return max((_step(key) for key in self.known()), default="")
+
     def note_query(self, query: str) -> None:
         """Spark has started: note which query of its goes with this checkpoint."""
         if QUERY not in self._folder.names():
