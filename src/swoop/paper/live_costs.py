@@ -42,8 +42,8 @@ def report(rows: int, info: Callable[[str], None]) -> list[str]:
         "## A live stream beside its engine",
         "",
         f"{rows:,} generated posts (tweet shape) in batches of {2 * jobs.FILE:,}, changes in a folder on the local disk;",
-        "otherwise as above. Rates are from the end of the first batch to the end of the last, of the best run. Files of the",
-        "local disk are read and written without Java; the same run with Hadoop's own class for them tells what the way",
+        "otherwise as above. Rates and CPU are from the end of the first batch to the end of the last, of the best run. Files",
+        "of the local disk are read and written without Java; the same run with Hadoop's own class for them tells what the way",
         "through Java costs. The share of a run's time is that of the median. What renews the lease, every five seconds, does",
         "not count.",
         "",
@@ -155,22 +155,24 @@ def _small_batches(spark: SparkSession, posts: pa.Table, folder: Path) -> Iterat
 
 def _recovery(spark: SparkSession, posts: pa.Table, folder: Path) -> Iterator[str]:
     """How long a stream takes to resume with its window, and to the end of its next batch."""
-    window, known = window_of(posts, RECOVERED), 2 * RECOVERED
+    known = 2 * RECOVERED
+    times = posts["time"].cast(pa.int64()).to_numpy()
+    window = dt.timedelta(microseconds=int(times[known - 1] - times[known - 1 - RECOVERED]))
     jobs.write(posts.slice(0, known), folder / "source")
 
     def start() -> Any:
         return jobs.live(spark, folder / "source", window).start(folder / "state", available_now=True, flush=False)
 
     start().await_termination()
-    times = []
+    found = []
     for number, first in enumerate(range(known, posts.num_rows, RECOVERED // 40)):
         jobs.write(posts.slice(first, RECOVERED // 40), folder / "source", first=100 + number)
         began = time.perf_counter()
         handle = start()
         size, started = handle.stats.window_size, time.perf_counter() - began
         handle.await_termination()
-        times.append((started, time.perf_counter() - began, size))
-    started, done, size = min(times)
+        found.append((started, time.perf_counter() - began, size))
+    started, done, size = min(found)
     what = f"recovery of a window of {size:,} sets; with the next batch"
     yield f"| {what}, of {min(RECOVERED // 40, posts.num_rows):,} rows | {started:.2f} s; {done:.2f} s |"
 
@@ -189,7 +191,9 @@ def _changes(spark: SparkSession, posts: pa.Table, folder: Path) -> Iterator[str
         place, source = folder / f"{next(runs)}", folder / way
         with measured() as spent:
             query = _run_changes(spark, source, window, way, place) if as_changes else _run(spark, source, window, way, place)
-        return jobs.rate_of(query), posts.num_rows / spent.cpu
+        (first, _), *rest = jobs.batches_of(query)
+        cpu = spent.between(first.timestamp(), rest[-1][0].timestamp())
+        return jobs.rate_of(query), sum(rows for _, rows in rest) / max(cpu, 0.01)
 
     for way in ("texts", "tokens"):
         found: dict[bool, list[tuple[float, float]]] = {False: [], True: []}
