@@ -1,6 +1,6 @@
 """Live streams whose state somebody else keeps: equal to brute force, ranks included, wherever they are made anew.
 
-Tests of swoop.join.ranks, swoop.live.embedded, swoop.live.ranked_engine.
+Tests of swoop.join.ranks, swoop.live.embedded, swoop.live.parameters, swoop.live.ranked_engine.
 """
 
 from __future__ import annotations

@@ -19,6 +19,7 @@ from swoop.similarity import Similarity
 from swoop.spark.embedding import embedded
 from swoop.spark.rows import Names, find_keep, find_spark_window, from_ticks, key_name, plain_type
 from swoop.spark.starting import check_sets, make_spec, prepared
+from swoop.spark.versions import check_stateful
 from swoop.spec import Copies, FamilySpec, JoinSpec
 from swoop.text.functions import TokenFunction
 
@@ -110,6 +111,7 @@ def topk_changes(
         keep=kept,
     )
     check_sets(sets, names, "topk_history")
+    check_stateful(sets, "topk_changes")
     return _changes(sets, names, make_spec(sets, names, join, lateness, max_ahead, 1, None))
 
 
@@ -156,6 +158,7 @@ def families_changes(
     taken = [name.lower() for name in result_columns(asked, kept)]
     names = Names(id, time, tokens, None, reason=reason, by=find_by(by, taken), keep=kept)
     check_sets(sets, names, "swoop.spark.families_history")
+    check_stateful(sets, "families_changes")
     return _changes(sets, names, make_spec(sets, names, asked, lateness, max_ahead, 1, None))
 
 
