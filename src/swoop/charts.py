@@ -228,21 +228,21 @@ def families(feed: Sequence[FamilyChange], most: int = 30) -> Chart:
     lives: list[dict[str, Any]] = []
     there: dict[Any, dict[str, Any]] = {}
     for change in feed:
-        known = there.get(change.family)
+        known = there.get(change.key)
         if known is None or change.kind == "born":
             since = change.time if change.kind == "born" else begin
             known = {"family": change.family, "enter": since, "leave": None, "outcome": "still there", "times": []}
             lives.append(known)
-            there[change.family] = known
+            there[change.key] = known
         if change.kind in ("born", "grew"):
             known["times"] += [change.time] * (2 if change.kind == "born" else 1)
             continue
-        del there[change.family]
+        del there[change.key]
         known["leave"], known["outcome"] = change.time, change.kind
         if change.into is not None:
             known["outcome"] = "merged"
-            if change.into in there:
-                there[change.into]["times"] += known["times"]
+            if change.into_key in there:
+                there[change.into_key]["times"] += known["times"]
     for life in lives:
         life["records"] = len(life["times"])
     return _family_lives(lives, most, last)

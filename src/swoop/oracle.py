@@ -365,6 +365,8 @@ def _family_change(stream: _Stream, tick: int, kind: FamilyKind, members: list[i
         len(members),
         stream.time(members[0]),
         stream.name(members[-1]),
+        arrival=members[0],
+        into_arrival=into,
     )
 
 

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from bisect import bisect_right
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Hashable, Iterator, Sequence
 from dataclasses import dataclass, field
 from itertools import accumulate
 from typing import TYPE_CHECKING, Any, Generic, Literal, Self, TypeVar, overload
@@ -160,6 +160,17 @@ class FamilyChange:
     arrival: int | None = field(default=None, repr=False, compare=False)
     sets: tuple[Any, Any] | None = field(default=None, repr=False, compare=False)  # its first and its newest, for its source
     record: dict[str, Any] | None = field(default=None, repr=False, compare=False)
+    into_arrival: int | None = field(default=None, repr=False, compare=False)
+
+    @property
+    def key(self) -> Hashable:
+        """What tells the family from all others. Ids alone may repeat."""
+        return self.arrival, self.family
+
+    @property
+    def into_key(self) -> Hashable:
+        """The same of the family that it became a part of."""
+        return self.into_arrival, self.into
 
 
 @dataclass(frozen=True, slots=True)

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Hashable, Iterable
-from typing import TYPE_CHECKING, NamedTuple
+from typing import TYPE_CHECKING, Any, NamedTuple
 
 from swoop.times import Time
 
@@ -22,6 +22,8 @@ class Stay(NamedTuple):
         When and why the pair left; None while it is there. In a history, only a stay of positive length counts.
     is_guess
         Nobody told of the entry: the pair was seen there.
+    by
+        The key of its history, if there is a history for each key: the values of these columns.
     """
 
     pair: Pair
@@ -29,14 +31,15 @@ class Stay(NamedTuple):
     leave: Time | None = None
     how: Kind | None = None
     is_guess: bool = False
+    by: tuple[Any, ...] = ()
 
     @property
     def key(self) -> Hashable:
         """What tells the pair from all others. Ids alone may repeat."""
-        return stay_key(self.pair)
+        return (self.by, *stay_key(self.pair)) if self.by else stay_key(self.pair)
 
 
-def stay_key(pair: Pair) -> Hashable:
+def stay_key(pair: Pair) -> tuple[Any, ...]:
     """What tells a pair from all others."""
     return pair.arrivals, pair.newer, pair.older, pair.start
 

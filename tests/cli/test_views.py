@@ -155,3 +155,13 @@ def test_families_as_lines_and_json(capsys: pytest.CaptureFixture[str]) -> None:
     lines = capsys.readouterr().out.splitlines()
     assert [line.split()[5] for line in lines] == ["ended", "ended"]
     assert lines[0].endswith(f"ended      0, 10 records in all: {SAME}")
+
+
+def test_families_with_the_same_id_have_lines_each(capsys: pytest.CaptureFixture[str]) -> None:
+    waves = Waves()
+    for time, word in enumerate("abababab"):
+        waves.said[time] = (NOON, word)
+        waves.families_of.insert([word], NOON + dt.timedelta(seconds=time), id=0)
+    find_family_view(False).changed(waves.changes(), waves)
+    lines = [" ".join(line.split()[5:8]) for line in capsys.readouterr().out.splitlines()]
+    assert lines == ["born 0, 2", "born 0, 2", "grew 0, 4", "grew 0, 4"]

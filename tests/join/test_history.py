@@ -1,6 +1,6 @@
 """Histories in one process: equal to brute force and to a join that runs in one go, whatever brings the rows and cuts the time.
 
-Tests of swoop.join.inputs, swoop.join.parallel, swoop.join.row_order, swoop.join.rows.
+Tests of swoop.join.inputs, swoop.join.keys, swoop.join.parallel, swoop.join.row_order, swoop.join.rows.
 """
 
 from __future__ import annotations
@@ -11,7 +11,7 @@ import sys
 import threading
 import warnings
 from collections.abc import Callable, Iterator
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any
 
@@ -50,6 +50,7 @@ class Case:
     options: dict[str, Any]
     tokens: Any
     stream: str | None
+    keys: tuple[Any, ...] = (None,)  # of the records
 
 
 FORMS: dict[str, Callable[[pa.Table, int], Any]] = {
@@ -74,6 +75,9 @@ class _Stream:
     def __init__(self, table: pa.Table) -> None:
         self.__arrow_c_stream__ = table.__arrow_c_stream__
 
+
+TENANTS = [("b", 1), ("b", None), (None, 1)]
+"""Keys, in order."""
 
 KINDS: dict[str, tuple[Callable[[int], Any], pa.DataType]] = {
     "integers": (int, pa.int64()),
@@ -101,6 +105,7 @@ def cases(draw: st.DrawFn, size: int = 25) -> Case:
             "time": draw(st.integers(0, 30)),
             "tokens": draw(sets),
             "stream": draw(st.sampled_from(["left", "right"])) if two_streams else "up",
+            "key": draw(st.integers(0, 2)),
         }
         if wrong and draw(st.integers(0, 9)) < wrong:
             name = draw(st.sampled_from(["id", "time", "tokens", *(["stream"] if two_streams else [])]))
@@ -114,7 +119,8 @@ def cases(draw: st.DrawFn, size: int = 25) -> Case:
         return row["time"], row["id"], tokens, row["stream"]
 
     usable = [row for row in rows if not any(row[name] is None for name in row) and None not in row["tokens"]]
-    records = [Record(r["tokens"], r["time"], r["id"], r["stream"] if two_streams else None) for r in sorted(usable, key=key)]
+    usable.sort(key=key)
+    records = [Record(r["tokens"], r["time"], r["id"], r["stream"] if two_streams else None) for r in usable]
     times = pa.array([row["time"] for row in rows], pa.int64())
     if unit is not None:
         moved = pa.array([None if row["time"] is None else NOON + row["time"] * dt.timedelta(hours=1) for row in rows])
@@ -126,6 +132,8 @@ def cases(draw: st.DrawFn, size: int = 25) -> Case:
             "at": times,
             "items": pa.array([row["tokens"] for row in rows], pa.list_(token_type)),
             "side": pa.array([row["stream"] for row in rows], pa.string()),
+            "tenant": pa.array([TENANTS[row["key"]][0] for row in rows], pa.string()),
+            "class": pa.array([TENANTS[row["key"]][1] for row in rows], pa.int8()),
         }
     )
     tokens: Any = "items"
@@ -143,7 +151,14 @@ def cases(draw: st.DrawFn, size: int = 25) -> Case:
         "similarity": similarity,
         "min_similarity": draw(thresholds(similarity)),
     }
-    return Case(table, records, len(rows) - len(usable), options, tokens, "side" if two_streams else None)
+    keys = tuple(TENANTS[row["key"]] for row in usable)
+    return Case(table, records, len(rows) - len(usable), options, tokens, "side" if two_streams else None, keys)
+
+
+def plain_row(row: dict[str, Any]) -> tuple[Any, ...]:
+    """A row of a result with times as integers."""
+    *facts, enter, leave = row.values()
+    return (*facts, hours(enter), hours(leave))
 
 
 def run(case: Case, data: Any, **more: Any) -> swoop.History:
@@ -189,7 +204,7 @@ def test_equal_to_brute_force_and_to_one_go(data: st.DataObject) -> None:
         found = run(case, FORMS[form](case.table, size), slices=slices, threads=threads)
     rows = found.to_arrow()
     assert rows.column_names == ["newer", "older", "similarity", "overlap", "enter", "leave"]
-    plain = [(*row[:4], hours(row[4]), hours(row[5])) for row in (tuple(row.values()) for row in rows.to_pylist())]
+    plain = [plain_row(row) for row in rows.to_pylist()]
     two_streams = case.stream is not None
     assert sorted(plain, key=repr) == stays_of(case.records, **case.options, two_streams=two_streams)
 
@@ -219,6 +234,56 @@ def test_equal_to_brute_force_and_to_one_go(data: st.DataObject) -> None:
     if len(case.table):
         assert rows.schema.field("enter").type == rows.schema.field("leave").type == expected_type
     assert rows.schema.field("overlap").type == pa.int64()
+
+
+@settings(max_examples=100)
+@given(data=st.data())
+def test_keys_are_histories_of_their_own(data: st.DataObject) -> None:
+    """Equal to brute force, and to a history of the rows of each key alone, whatever cuts the time."""
+    case = data.draw(cases())
+    form, options = data.draw(st.sampled_from(list(FORMS))), {"copies": data.draw(st.sampled_from(["each", "once"]))}
+    slices, threads = data.draw(st.none() | st.integers(1, 8)), data.draw(st.sampled_from([1, 2, 3]))
+    found = run(case, FORMS[form](case.table, 4), slices=slices, threads=threads, by=["tenant", "class"], **options)
+    rows = found.to_arrow()
+    assert rows.column_names == ["tenant", "class", "newer", "older", "similarity", "overlap", "enter", "leave"]
+    stays, plain = list(found), [plain_row(row) for row in rows.to_pylist()]
+    assert [stay.by for stay in stays] == [row[:2] for row in plain]
+    assert len({(stay.key, stay.enter) for stay in stays}) == len(stays)
+    for key in TENANTS:
+        own = replace(case, records=[record for record, of in zip(case.records, case.keys, strict=True) if of == key])
+        assert [stay._replace(by=()) for stay in stays if stay.by == key] == alone(own, key, **options)
+        if options["copies"] == "each":
+            expected = stays_of(own.records, **case.options, two_streams=case.stream is not None)
+            assert sorted([row[2:] for row in plain if row[:2] == key], key=repr) == expected
+    assert [stay.by for stay in stays] == [key for key in TENANTS for stay in stays if stay.by == key]
+
+
+def alone(case: Case, key: tuple[Any, ...], **options: Any) -> list[Stay]:
+    """The stays of the rows of a key alone."""
+    is_own = [(row["tenant"], row["class"]) == key for row in case.table.select(["tenant", "class"]).to_pylist()]
+    case = replace(case, unusable=sum(is_own) - len(case.records))
+    return list(run(case, case.table.filter(pa.array(is_own, pa.bool_())), slices=1, **options))
+
+
+def test_keys_of_any_type() -> None:
+    rows = {"id": [1, 2, 3, 4], "time": [1, 2, 3, 4], "tokens": [["a"]] * 4}
+    for values in (
+        pa.array([dt.date(2024, 1, 2), None] * 2),
+        pa.array(["x", "y"] * 2, pa.string_view()),
+        pa.array(["x", "y"] * 2).dictionary_encode(),
+        pd.Series([True, False] * 2),
+        [b"x", b"y"] * 2,
+    ):
+        found = swoop.history({**rows, "of": values}, 1, 9, by="of", keep="id")
+        assert {(*stay.by, stay.pair.newer, stay.pair.older) for stay in found} == {
+            (pa.array(values)[place].as_py(), place + 3, place + 1) for place in (0, 1)
+        }
+        assert found.to_arrow().column_names[:3] == ["of", "newer", "older"]
+    assert len(swoop.history({**rows, "of": [1, 2, 3, 4]}, 1, 9, by="of")) == 0
+    empty = pa.table({**rows, "of": pa.array(["x"] * 4)}).slice(0, 0)
+    assert swoop.history(empty, 1, 9, by="of").to_arrow().column_names[0] == "of"
+    with pytest.raises(InvalidData, match="column 'of' has type double; keys are strings, bytes, integers, dates or the like"):
+        swoop.history({**rows, "of": [1.5] * 4}, 1, 9, by="of")
 
 
 POSTS = {
@@ -322,6 +387,10 @@ def test_texts_of_any_type(kind: pa.DataType, times: list[int]) -> None:
     [
         ({"k": 0}, InvalidArgument, "k must be at least 1, not 0"),
         ({"slices": 0}, InvalidArgument, "slices must be at least 1, not 0"),
+        ({"by": "tenant"}, InvalidData, "there is no column 'tenant' for by"),
+        ({"by": ["id", "ID"]}, InvalidArgument, "by names a column twice: 'id', 'ID'"),
+        ({"by": "newer"}, InvalidArgument, "by='newer' has the name of another column of the result; rename it first"),
+        ({"by": []}, InvalidType, r"by is the name of a column, or a list of names, not \[\]"),
         ({"threads": 0}, InvalidArgument, "threads must be at least 1, not 0"),
         ({"threads": 1.5}, InvalidType, "threads must be an integer, not 1.5"),
         ({"window": None}, InvalidArgument, "the window of a history must be a duration or an integer, not None"),

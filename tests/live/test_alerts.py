@@ -20,6 +20,7 @@ import pytest
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
+from swoop import oracle
 from swoop.errors import InvalidArgument, InvalidFile, InvalidType
 from swoop.live import alert_delivery, alert_targets, alerts
 from swoop.live.alert_targets import Failure
@@ -34,6 +35,7 @@ from tests.support.live_runs import (
     Run,
     alerting,
     alerts_of,
+    arrivals,
     check,
     expected,
     families,
@@ -80,19 +82,20 @@ def deliver(output: AlertOutput) -> None:
 
 def told_by_definition(case: Run, asked: AlertSettings) -> list[tuple[Any, ...]]:
     """Number, kind, and who, of the changes that are worth an alert."""
-    changes = expected(case)[0]
-    if not isinstance(case.spec.join, FamilySpec):
+    join = case.spec.join
+    if not isinstance(join, FamilySpec):
         least = -1e9 if asked.min_similarity is None else asked.min_similarity
-        return [(n, c[1], c[2], c[3]) for n, c in enumerate(changes) if c[1] == "enter" and c[4] >= least]
+        return [(n, c[1], c[2], c[3]) for n, c in enumerate(expected(case)[0]) if c[1] == "enter" and c[4] >= least]
     found, told = [], set()
-    for number, (_, kind, family, into, size, *_) in enumerate(changes):
-        if kind == "merged":
-            told |= {into} if family in told else set()
-        if kind in ("merged", "ended"):
-            told.discard(family)
-        elif size >= (asked.min_size or 2) and family not in told:
-            told.add(family)
-            found.append((number, kind, family, size))
+    changes = oracle.family_changes(arrivals(case, True)[0], join.min_similarity, join.window, join.similarity)
+    for number, change in enumerate(changes):  # families are told by their first sets, since ids may repeat
+        if change.kind == "merged" and change.arrival in told:
+            told.add(change.into_arrival)
+        if change.kind in ("merged", "ended"):
+            told.discard(change.arrival)
+        elif (change.size or 0) >= (asked.min_size or 2) and change.arrival not in told:
+            told.add(change.arrival)
+            found.append((number, change.kind, change.family, change.size))
     return found
 
 
@@ -122,6 +125,20 @@ def test_alerts_are_those_of_brute_force(
     deliver(output := alerts_of(folder, case.spec, asked))
     assert as_told(to.told) == told_by_definition(case, asked)
     assert output.counts() == {"alerts": len(to.told), "alerts_failed": 0, "alerts_left_out": 0, "alerts_waiting": 0}
+
+
+@pytest.mark.parametrize("cells", [1, 3])
+def test_families_with_the_same_id_have_an_alert_each(folder: Path, cells: int) -> None:
+    """Also when the process dies in between, and when one of them is over before the other."""
+    spec = replace(families(with_join(SPEC, window=10), 0.9), lateness=0, cells=cells)
+    rows = [Row(7, 0, (1, 2)), Row(7, 1, (3, 4)), Row(8, 2, (1, 2)), Row(9, 3, (3, 4)), Row(5, 9, (3, 4)), Row(6, 15, (3, 4))]
+    case = Run([rows[:3], rows[3:5], rows[5:]], frozenset({2}), spec)
+    to = Recorder()
+    asked = settings_for(to)
+    with alerting(asked):
+        run_again(fresh(folder), case, lambda batch: True, random.Random(0))
+    deliver(alerts_of(folder, case.spec, asked))
+    assert as_told(to.told) == told_by_definition(case, asked) == [(0, "born", 7, 2), (1, "born", 7, 2)]
 
 
 @pytest.mark.no_cover

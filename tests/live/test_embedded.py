@@ -1,6 +1,6 @@
 """Live streams whose state somebody else keeps: equal to brute force, ranks included, wherever they are made anew.
 
-Tests of swoop.join.ranks, swoop.live.embedded, swoop.live.ranked_engine.
+Tests of swoop.join.ranks, swoop.live.embedded, swoop.live.parameters, swoop.live.ranked_engine.
 """
 
 from __future__ import annotations
@@ -141,7 +141,9 @@ def test_other_parameters_are_refused() -> None:
         (with_join(SPEC, k=2), "k was 3 and now is 2"),
         (with_join(SPEC, window=13), "window was '12' and now is '13'"),
         (with_join(SPEC, copies="once"), "copies was 'each' and now is 'once'"),
-        (families(SPEC, 0.5), "finds was None and now is 'families'"),
+        (with_join(SPEC, k=None, min_similarity=0.5), "k was 3 and now is 'all'"),
+        (replace(SPEC, by=("tenant",)), r"by was \[\] and now is \['tenant'\]"),
+        (families(SPEC, 0.5), "finds was 'pairs' and now is 'families'; min_similarity was None and now is 0.5"),
     ]:
         with pytest.raises(InvalidArgument, match=message):
             EmbeddedStream(spec, store)

@@ -294,6 +294,64 @@ def test_retention(tmp_path: Path, clock: Clock) -> None:
     assert read_all(tmp_path) == [2, 3, 4, 5]
 
 
+def test_retention_while_nothing_comes(tmp_path: Path, clock: Clock) -> None:
+    """Also where the run before wrote what is too old now."""
+    options = {"retention": "2 days", "final_after": "0 s"}
+    output = of(tmp_path, **options)
+    for day in range(3):
+        output.put(step(day), rows(day))
+        output.settle(step(day), False)
+        clock.now += 86_400
+        assert output.is_due() == (day == 2)
+    again = of(tmp_path, **options)
+    again.claim(-1)
+    for found in (again, output):
+        assert found.is_due()
+        found.settle(step(2), False)
+        assert not found.is_due()
+        assert listed(tmp_path) == [1, 2]
+
+
+def test_a_clock_that_is_set_back(tmp_path: Path, clock: Clock) -> None:
+    """Results do not wait until it is as late as it was."""
+    output = of(tmp_path, final_after="10 minutes")
+    output.put(step(0), rows(0))
+    clock.now -= 86_400
+    output.put(step(1), rows(1))
+    assert listed(tmp_path) == [0]
+    output.put(step(2), rows(2))
+    assert listed(tmp_path) == [0]
+    clock.now += 600
+    output.settle(step(2), False)
+    assert listed(tmp_path) == read_all(tmp_path) == [0, 1, 2]
+
+
+@pytest.mark.parametrize("is_final", [False, True])
+def test_an_older_copy_of_the_checkpoint(tmp_path: Path, is_final: bool) -> None:
+    """Spark may cut what came since into other batches, so some of it would be missing, and with it what was merged."""
+    output = of(tmp_path / "out")
+    for batch in range(20):
+        output.put(step(batch), rows(batch))
+    output.settle(step(batch), is_final)
+    before = files_of(tmp_path)
+    for last in ("", step(10), step(18, True)):
+        goes = f"only to batch {int(last[:12])}" if last else "nowhere"
+        with pytest.raises(
+            InvalidArgument, match=f"has the changes up to batch 19, but the checkpoint goes {goes}: it is an older"
+        ):
+            claim([Outputs([FolderOutputOf(of(tmp_path / "out"))])], "/checkpoint", -1, last)
+    assert files_of(tmp_path) == before
+    for last in (step(19), step(19, True), step(30)):
+        claim([Outputs([FolderOutputOf(of(tmp_path / "out"))])], "/checkpoint", -1, last)
+
+
+class FolderOutputOf(FolderOutput):
+    """The output that has this folder."""
+
+    def __init__(self, files: ResultFolder) -> None:
+        self.files = files
+
+
 def test_the_end_of_a_stream_that_is_done_again(tmp_path: Path) -> None:
     output = of(tmp_path)
     output.put(step(0), rows(0))

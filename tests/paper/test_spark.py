@@ -1,6 +1,6 @@
 """The measurements from text to result run and give numbers, on Spark and in process.
 
-Tests of swoop.paper.in_process, swoop.paper.posts.
+Tests of swoop.paper.in_process, swoop.paper.live_costs, swoop.paper.posts, swoop.paper.spark_jobs, swoop.paper.spent.
 """
 
 from __future__ import annotations
@@ -14,8 +14,9 @@ import pyarrow.parquet as pq
 import pytest
 from pyspark.sql import SparkSession
 
-from swoop.paper import in_process
+from swoop.paper import in_process, live_costs
 from swoop.paper import spark as bench
+from swoop.paper import spark_jobs as jobs
 from swoop.paper.data_sets import generate
 
 
@@ -29,15 +30,18 @@ def texts(tmp_path: Path) -> Path:
 
 
 def test_the_report(spark: SparkSession, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(bench, "FILE", 500)
-    monkeypatch.setattr(bench, "WINDOW", 100)
+    monkeypatch.setattr(jobs, "FILE", 500)
+    monkeypatch.setattr(jobs, "WINDOW", 100)
+    monkeypatch.setattr(jobs, "quiet_session", lambda: contextlib.nullcontext(spark))
+    monkeypatch.setattr(jobs, "ROUNDS", 1)
     monkeypatch.setattr(bench, "WARM", 2)
     monkeypatch.setattr(bench, "FILES", 6)
-    monkeypatch.setattr(bench, "_quiet_session", lambda: contextlib.nullcontext(spark))
-    monkeypatch.setattr(bench, "ROUNDS", 1)
-    lines = bench.report(2000, lambda text: None)
+    monkeypatch.setattr(live_costs, "RECOVERED", 400)
+    monkeypatch.setattr(live_costs, "SMALL_BATCHES", 3)
+    monkeypatch.setattr(live_costs, "SMALL", 100)
+    lines = bench.report(2000, lambda text: None) + live_costs.report(2000, lambda text: None)
     rows = [line.split("|") for line in lines if line.startswith("| ") and not line.startswith("| what")]
-    assert len(rows) == 8 + 5
+    assert len(rows) == 6 + 4 + 6
     assert all(figure.strip() for _, _, figure, *_ in rows)
 
 

@@ -27,6 +27,7 @@ from swoop.similarity import BUILT_IN, find_similarity
 from swoop.spark import char_ngrams, register, rejected, topk_history, word_ngrams, words
 from swoop.spark.scalar_functions import find_char_ngrams, find_similarities, find_word_ngrams, find_words
 from swoop.spark.table_functions import FamiliesOfTable, Rejected, TopK
+from swoop.spark.versions import minor_version
 from tests.spark.test_history import SCHEMA, collected, frame, history
 from tests.spark.test_slices import stays_of
 
@@ -302,7 +303,8 @@ def test_scalar_functions(sql: SparkSession) -> None:
     assert [row.d for row in made] == [0.0, 0.0, None, 0.0, 0.8]
     broken = sql.sql("SELECT swoop_words(string(x'61FF')) a, swoop_words('still works') b").first()
     assert broken is not None
-    assert (broken.a, broken.b) == (None, ["still", "works"])
+    of_rows = minor_version() < (4, 1)  # where such bytes reach Python as U+FFFD
+    assert (broken.a, broken.b) == (["a"] if of_rows else None, ["still", "works"])
     for call, said in {
         "swoop_similarity('jacard', array('a'), array('a'))": "there is no similarity 'jacard': it must be one of jaccard,",
         "swoop_word_ngrams('a', 0)": "n must be an integer from 1",

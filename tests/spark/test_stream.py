@@ -9,6 +9,7 @@ import datetime as dt
 import json
 import os
 import random
+import shutil
 import time
 import urllib.request
 from collections.abc import Callable
@@ -309,19 +310,23 @@ def wait(condition: Callable[[], bool], seconds: float = 60) -> None:
 
 
 def test_restarts(spark: SparkSession, tmp_path: Path) -> None:
-    """Stopped and started again, now with fewer pairs; other parameters are refused, and nothing is changed by that."""
+    """Stopped and started again, now with fewer pairs; other parameters are refused, and nothing is changed by that.
+
+    An older copy of the checkpoint does not go with the results that have come since.
+    """
     rows = posts(240, seed=4)
     write_files(tmp_path / "in", rows[:120], 3)
     sets = read_stream(spark, tmp_path / "in")
 
-    def start(k: int, **options: Any) -> Any:
+    def start(k: int, checkpoint: str = "checkpoint", **options: Any) -> Any:
         stream = topk_stream(sets, k, options.pop("window", "1 minute"), **{"lateness": "10 seconds", **options})
-        return stream.start(tmp_path / "checkpoint", changes=tmp_path / "changes", trigger="50 milliseconds")
+        return stream.start(tmp_path / checkpoint, changes=tmp_path / "changes", trigger="50 milliseconds")
 
     with start(5) as handle:
         wait(lambda: handle.stats.batch == 2)
         before = handle.topk()
         assert handle.stats.held > 0
+    shutil.copytree(tmp_path / "checkpoint", tmp_path / "copy")
     for message, options in {
         "window was '0:01:00' and now is '1:00:00'": {"window": "1 hour"},
         "similarity was 'jaccard' and now is 'dice'": {"similarity": "dice"},
@@ -344,6 +349,8 @@ def test_restarts(spark: SparkSession, tmp_path: Path) -> None:
     assert handle.topk() == join.topk()
     with start(2) as handle:
         assert handle.topk() == join.topk()[:2]
+    with pytest.raises(InvalidArgument, match="up to batch 5, but the checkpoint goes only to batch 2: it is an older copy"):
+        start(2, "copy")
 
 
 def test_killed_with_signal_9(spark: SparkSession, tmp_path: Path, request: pytest.FixtureRequest) -> None:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from types import SimpleNamespace
 from typing import Any
 
 import pyspark
@@ -9,8 +10,9 @@ import pytest
 from pyspark.sql import SparkSession
 from pyspark.sql import functions as F  # noqa: N812
 
+from swoop.errors import InvalidArgument
 from swoop.spark import slicing, topk_history, versions
-from swoop.spark.versions import hash_of, is_supported, repartition_by_hash, repartition_by_id
+from swoop.spark.versions import check_stateful, hash_of, is_supported, repartition_by_hash, repartition_by_id
 from tests.spark.test_history import collected, frame, history
 from tests.spark.test_slices import stays_of
 
@@ -52,3 +54,10 @@ def test_a_history_without_what_is_new(spark: SparkSession, monkeypatch: pytest.
     monkeypatch.setattr(slicing, "repartition_by_id", replaced)
     assert collected(topk_history(frame(spark, records), 4, 9, slices=5)) == stays_of(records, k=4, window=9)
     assert len(used) == 1
+
+
+def test_without_stateful_operators_that_is_said_at_once() -> None:
+    """As over Spark Connect with 4.0."""
+    frame: Any = SimpleNamespace(groupBy=lambda: SimpleNamespace())
+    with pytest.raises(InvalidArgument, match=r"over Spark Connect, topk_changes needs Spark 4.1 or newer, and this is \d"):
+        check_stateful(frame, "topk_changes")

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import warnings
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, field
 from typing import Any
@@ -10,6 +11,7 @@ from hypothesis import strategies as st
 
 import swoop
 from swoop.engine.thresholds import Thresholds, use
+from swoop.errors import UnusableRows
 from swoop.oracle import Record
 from swoop.results import Change, Pair
 from tests.support.rare import tiny
@@ -132,3 +134,9 @@ def replay(changes: list[Change]) -> set[Any]:
 def arrivals(pairs: Iterable[Pair]) -> set[Any]:
     """Pairs by arrival numbers."""
     return {pair.arrivals for pair in pairs}
+
+
+def unusable_rows(warned: Sequence[warnings.WarningMessage]) -> int:
+    """What the one warning of unusable rows counts. There may be others: some Pythons tell that py4j has left a socket open."""
+    (found,) = (warning.message for warning in warned if isinstance(warning.message, UnusableRows))
+    return found.count

@@ -56,9 +56,9 @@ class FamilyLinesView(LinesView):
     """A line when a family is born, has grown, becomes part of another one, or ends; and what is there at the end."""
 
     def changed(self, changes: Sequence[FamilyChange], handle: HasFamilies) -> None:
-        last = {change.family: place for place, change in enumerate(changes) if change.kind in ("born", "grew")}
+        last = {change.key: place for place, change in enumerate(changes) if change.kind in ("born", "grew")}
         for place, change in enumerate(changes):
-            if last.get(change.family, place) != place and change.kind == "grew":
+            if last.get(change.key, place) != place and change.kind == "grew":
                 continue  # one line per family and look is enough
             line = f"{shown_time(change.time)}  {change.kind:9}  {shown_id(change.family)}"
             line += "" if change.into is None else f" into {shown_id(change.into)}"

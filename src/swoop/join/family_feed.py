@@ -108,15 +108,19 @@ def make_changes(found: FamilyRows, clock: Clock) -> FamilyChanges:
 
     def make(index: int) -> FamilyChange:
         row = rows[index]
-        told: tuple[Any, ...] = ()
+        first, newest, into = (int(row[name]) for name in ("family", "newest", "into"))
+        told: dict[str, Any] = {}
         if row["size"] >= 0:
-            first, newest = int(row["family"]), int(row["newest"])
-            first_seen = clock.result_time(int(row["first_seen"]))
-            sets = (first, newest) if found.sets is None else found.sets[index]
-            record = record_at(found.records, index)
-            told = int(row["size"]), int(row["total"]), first_seen, found.representatives[index], first, sets, record
-        time = clock.result_time(int(row["time"]))
-        return FamilyChange(time, KINDS[row["kind"]], found.families[index], found.into[index], *told)
+            told = {
+                "size": int(row["size"]),
+                "total": int(row["total"]),
+                "first_seen": clock.result_time(int(row["first_seen"])),
+                "representative": found.representatives[index],
+                "sets": (first, newest) if found.sets is None else found.sets[index],
+                "record": record_at(found.records, index),
+            }
+        time, of, to = clock.result_time(int(row["time"])), found.families[index], found.into[index]
+        return FamilyChange(time, KINDS[row["kind"]], of, to, arrival=first, into_arrival=None if to is None else into, **told)
 
     def columns() -> dict[str, Any]:
         import pyarrow as pa

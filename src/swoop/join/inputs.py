@@ -55,7 +55,14 @@ def read_columns(data: Any, named: Named) -> dict[str, pa.ChunkedArray]:
     )
 
 
-_READ_AS = {"id": "ids", "time": "times", "tokens": "lists of tokens", "stream": "streams", "keep": "values that can be kept"}
+_READ_AS = {
+    "id": "ids",
+    "time": "times",
+    "tokens": "lists of tokens",
+    "stream": "streams",
+    "keep": "values that can be kept",
+    "by": "keys",
+}
 
 
 def _is_row(data: Any, named: Named) -> bool:

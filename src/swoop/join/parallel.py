@@ -4,9 +4,10 @@ from __future__ import annotations
 
 import os
 import threading
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass
+from functools import partial
 from itertools import pairwise
 from typing import Any, TypeVar
 
@@ -53,16 +54,30 @@ class Cutting:
 
     def run(self, rows: Rows, duration: int, task: Callable[[Slice], Found]) -> list[Found]:
         """What a task makes of each slice, in order. With an unbounded window (``duration`` 0) there is one slice."""
+        return self.run_all([(rows, task)], duration)[0]
+
+    def run_all(self, work: Sequence[tuple[Rows, Callable[[Slice], Found]]], duration: int) -> list[list[Found]]:
+        """The same for several histories: the slices of all of them share the threads."""
+        is_stopped = threading.Event()
+        jobs = [[*self._jobs(rows, duration, task, is_stopped)] for rows, task in work]
+        found = iter(_on_threads([job for own in jobs for job in own], self.at_once, is_stopped))
+        return [[next(found) for _ in own] for own in jobs]
+
+    def _jobs(
+        self, rows: Rows, duration: int, task: Callable[[Slice], Found], is_stopped: threading.Event
+    ) -> Iterator[Callable[[], Found]]:
+        """What is to be done for each slice."""
         if len(rows.times) == 0:
-            return []
-        is_stopped, cuts = threading.Event(), self.cuts(rows, duration)
+            return
+        cuts = self.cuts(rows, duration)
 
         def run(start: int, stop: int) -> Found:
             first = int(np.searchsorted(rows.times, start - duration, side="right")) if duration else 0
             batches = rows.batches(first, int(np.searchsorted(rows.times, stop)), is_stopped)
             return task(Slice(start, stop, stop == cuts[-1], first, batches))
 
-        return _on_threads(run, list(pairwise(cuts)), self.at_once, is_stopped)
+        for bounds in pairwise(cuts):
+            yield partial(run, *bounds)
 
     def cuts(self, rows: Rows, duration: int) -> list[int]:
         """The times at which slices begin, and the end of the last. There is at least one row."""
@@ -80,14 +95,12 @@ def _cores() -> int:
     return len(os.sched_getaffinity(0)) if hasattr(os, "sched_getaffinity") else os.cpu_count() or 1
 
 
-def _on_threads(
-    run: Callable[[int, int], Found], slices: list[tuple[int, int]], threads: int, is_stopped: threading.Event
-) -> list[Found]:
-    if threads == 1 or len(slices) == 1:
-        return [run(*bounds) for bounds in slices]
+def _on_threads(jobs: list[Callable[[], Found]], threads: int, is_stopped: threading.Event) -> list[Found]:
+    if threads == 1 or len(jobs) == 1:
+        return [job() for job in jobs]
     pool = ThreadPoolExecutor(threads, "swoop-slice")
     try:
-        return [found.result() for found in [pool.submit(run, *bounds) for bounds in slices]]
+        return [found.result() for found in [pool.submit(job) for job in jobs]]
     finally:  # after an error, or Ctrl-C, the other slices end with their batch
         is_stopped.set()
         pool.shutdown(cancel_futures=True)

@@ -17,6 +17,7 @@ from swoop.errors import InvalidData, UnusableRows
 from swoop.join.columns import as_array, check_lengths, read_whole_ids, take_rows
 from swoop.join.inputs import read_columns
 from swoop.join.kept import as_kept
+from swoop.join.keys import as_key, split
 from swoop.join.row_order import find_order
 from swoop.join.unusable import time_kind, why_unusable
 from swoop.text.columns import join_texts
@@ -40,11 +41,12 @@ def read_rows(
     tokens: str | TokenFunction,
     stream: str | None = None,
     keep: Sequence[str] = (),
+    by: Sequence[str] = (),
 ) -> tuple[Rows, TimeKind]:
     """The usable rows of a history, and of which kind its times are. Tells how many are not usable, if there are some."""
     texts = tokens.columns if isinstance(tokens, TokenFunction) else (tokens,)
     named = [("id", id), ("time", time), *(("tokens", name) for name in texts), *([("stream", stream)] if stream else [])]
-    named += [("keep", name) for name in keep]
+    named += [*(("keep", name) for name in keep), *(("by", name) for name in by)]
     columns = {name: _in_few_chunks(column, name) for name, column in read_columns(data, named).items()}
     kind = time_kind(columns[time].type, time, window if window.kind in ("duration", "integer") else None)
     ids = read_whole_ids(columns[id], id)
@@ -53,8 +55,9 @@ def read_rows(
     usable = None if reasons.null_count == len(reasons) else np.flatnonzero(pc.is_null(reasons).to_numpy(zero_copy_only=False))
     sets = _Sets([columns[name] for name in texts], tokens, columns[stream] if stream else None)
     kept = {name: as_kept(columns[name], name) for name in keep}
-    check_lengths({name: len(column) for name, column in {id: columns[id], **kept}.items()})
-    return replace(Rows.in_order(_ticks(columns[time], time, usable), ids, sets, usable), kept=kept), kind
+    keys = {name: as_key(columns[name], name) for name in by}
+    check_lengths({name: len(column) for name, column in {id: columns[id], **kept, **keys}.items()})
+    return replace(Rows.in_order(_ticks(columns[time], time, usable), ids, sets, usable), kept=kept, keys=keys), kind
 
 
 def _in_few_chunks(column: pa.ChunkedArray, name: str) -> pa.ChunkedArray:
@@ -120,7 +123,7 @@ class _Sets:
 class Rows:
     """The usable rows of a history in the order in which they enter: the n-th has ``times[n]``, and lies at ``order[n]``.
 
-    ``order`` is None if the rows lie in their order. ``kept`` has columns that results show.
+    ``order`` is None if the rows lie in their order. ``kept`` has columns that results show, ``keys`` those that make keys.
     """
 
     times: np.ndarray
@@ -128,6 +131,7 @@ class Rows:
     sets: _Sets
     order: np.ndarray | None
     kept: Mapping[str, pa.ChunkedArray] = field(default_factory=dict)
+    keys: Mapping[str, pa.ChunkedArray] = field(default_factory=dict)
 
     @classmethod
     def in_order(cls, times: np.ndarray, ids: pa.Array, sets: _Sets, usable: np.ndarray | None) -> Rows:
@@ -149,6 +153,14 @@ class Rows:
             end = min(at + step, stop)
             found = self.sets.slice(at, end) if self.order is None else self.sets.take(self.order[at:end])
             yield {"time": self.times[at:end], **found}
+
+    def by_key(self) -> tuple[pa.Table, list[np.ndarray]]:
+        """The different keys, in order, and the rows of each."""
+        return split(self.keys, self.lying_at(np.arange(len(self.times))))
+
+    def part(self, arrivals: np.ndarray) -> Rows:
+        """Some rows, in the same order, as if there were no others."""
+        return replace(self, times=self.times[arrivals], order=self.lying_at(arrivals))
 
     def records(self, arrivals: np.ndarray) -> pa.Table:
         """What is kept of some rows."""

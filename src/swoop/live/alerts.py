@@ -143,11 +143,11 @@ class AlertOutput:
         found = []
         least = self._settings.min_size or 2
         for place, change in enumerate(changes):
-            name = json.dumps(change.family, default=in_json)
+            name = json.dumps(change.key, default=in_json)
             if change.kind in ("ended", "merged") and name in known:
                 del known[name]
                 if change.kind == "merged":  # what it has become is known by it
-                    known[json.dumps(change.into, default=in_json)] = None
+                    known[json.dumps(change.into_key, default=in_json)] = None
             elif change.kind in ("born", "grew") and name not in known and (change.size or 0) >= least:
                 known[name] = None
                 found.append(place)

@@ -27,6 +27,7 @@ from swoop.errors import InvalidArgument, InvalidFile
 from swoop.live.chunks import Chunk, Damaged, add_rows, read_chunks, seal, unseal
 from swoop.live.files import Folder
 from swoop.live.lease import Lease
+from swoop.live.parameters import check_same
 
 FORMAT, VERSION = "swoop stream", 2
 PARAMETERS, QUERY = "parameters.json", "query.json"
@@ -34,9 +35,6 @@ PARAMETERS, QUERY = "parameters.json", "query.json"
 _STATE = re.compile(r"(\d{12})(?:-idle-(\d{6}))?(-end)?(?:~(\d{12}))?\.json")
 
 _MARK = re.compile(r"~(\d{12})-")  # of a chunk
-
-BEFORE = {"cells": 1, "two_streams": False, "copies": "each", "finds": "pairs", "keep": {}}
-"""Parameters that earlier releases did not write, and what they were."""
 
 Key: TypeAlias = "tuple[int, int, bool]"
 
@@ -213,13 +211,7 @@ class Checkpoint:
                 f"the checkpoint {self.path!r} has format version {version}, made by a newer release; this one reads versions "
                 f"up to {VERSION}. Upgrade with: pip install --upgrade swoop-join"
             )
-        before, parameters = {**BEFORE, **before}, {**BEFORE, **parameters}
-        differences = _differences(before, parameters)
-        if differences:
-            raise InvalidArgument(
-                f"the checkpoint {self.path!r} was made with other parameters: {'; '.join(differences)}. "
-                "Use the same as before, or a new checkpoint"
-            )
+        check_same(f"the checkpoint {self.path!r}", before, parameters)
         return str(run)
 
     def _check_new(self) -> None:
@@ -267,6 +259,11 @@ class Checkpoint:
         """The last batch if it was done by an earlier release, which did not mark its folders; else -1."""
         done = self.known()
         return done[-1][0] if done and QUERY not in self._folder.names() else -1
+
+    @property
+    def last_step(self) -> str:
+        """The last step that was done; nothing if there is none."""
+        return max((_step(key) for key in self.known()), default="")
 
     def note_query(self, query: str) -> None:
         """Spark has started: note which query of its goes with this checkpoint."""
@@ -349,17 +346,3 @@ class Checkpoint:
             if name not in needed and (int(mark[1]) if mark else 0) <= self.fence:
                 self.check()
                 self._chunks.delete(name)
-
-
-def _differences(before: dict[str, Any], now: dict[str, Any]) -> list[str]:
-    """In what two streams differ, in words."""
-    names = [name for name in {**before, **now} if before.get(name) != now.get(name)]
-    if "finds" in names:
-        names = [name for name in names if name not in ("k", "copies", "two_streams")]  # families have none of these
-    elif "cells" in names and "all" not in (before.get("k"), now.get("k")):
-        names = [name for name in names if name != "k"]  # without cells it is no parameter, as it may be lowered
-
-    def shown(parameters: dict[str, Any], name: str) -> str:
-        return "a number" if name == "k" and name not in parameters else repr(parameters.get(name))
-
-    return [f"{name} was {shown(before, name)} and now is {shown(now, name)}" for name in names]

@@ -19,13 +19,14 @@ import numpy as np
 import pyarrow as pa
 
 from swoop.engine.layout import SEEN
-from swoop.errors import InvalidArgument, InvalidFile
+from swoop.errors import InvalidFile
 from swoop.live.ahead import rejected_rows
 from swoop.live.cell import CellStore
 from swoop.live.checkpoint import Counters, State
 from swoop.live.chunks import Chunk, Damaged, add_rows, read_chunks, seal, unseal
 from swoop.live.engines import StepResult
 from swoop.live.one_family_engine import OneFamilyEngine
+from swoop.live.parameters import check_same
 from swoop.live.ranked_engine import RankedEngine
 from swoop.live.row_order import sort_rejected, sort_rows
 from swoop.live.stream_spec import StreamSpec
@@ -90,17 +91,7 @@ def read_state(store: CellStore, spec: StreamSpec) -> EmbeddedState | None:
     if text is None:
         return None
     kept: EmbeddedState = _unsealed(text, EmbeddedState)
-    before, now = json.loads(kept.parameters), _lasting(spec)
-    differences = [
-        f"{name} was {before.get(name)!r} and now is {now.get(name)!r}"
-        for name in {**before, **now}
-        if before.get(name) != now.get(name)
-    ]
-    if differences:
-        raise InvalidArgument(
-            f"the checkpoint was made with other parameters: {'; '.join(differences)}. "
-            "Use the same as before, or a new checkpoint"
-        )
+    check_same("the checkpoint", json.loads(kept.parameters), _lasting(spec))
     return kept
 
 

@@ -10,6 +10,7 @@ committed their batch: those of a batch that is run again are still open, and ar
 from __future__ import annotations
 
 import logging
+import math
 import threading
 import time
 import uuid
@@ -73,6 +74,7 @@ class ResultFolder:
         self._lock = threading.RLock()
         self._claimed: Manifest | None = None
         self._failed = False
+        self._drop_at = math.inf  # when a final file will be too old
 
     @property
     def path(self) -> str:
@@ -84,8 +86,12 @@ class ResultFolder:
 
     # whose it is
 
-    def check(self, batch: int) -> Manifest | None:
-        """Refuse a folder that belongs to somebody else. ``batch`` is the last that the stream has done, -1 if none."""
+    def check(self, batch: int, last: str | None = None) -> Manifest | None:
+        """Refuse a folder that belongs to somebody else. ``batch`` is the last that the stream has done, -1 if none.
+
+        ``last`` is the last step that the checkpoint knows, if that is to be compared. A folder never knows a later one, unless
+        the checkpoint is an older copy: Spark may cut the rows since then into other batches, of which some would be missing.
+        """
         found = Manifest.read(self._folder)
         mine = self._mine
         if found is None:
@@ -112,18 +118,25 @@ class ResultFolder:
                 f"the folder {self.path!r} holds the {found.holds} of this stream, so it cannot hold its {mine.holds} too; use "
                 "another folder"
             )
+        known = max([found.final, self._last(), *(part.last for part in found.parts)])
+        if last is not None and known > last:
+            raise InvalidArgument(
+                f"the folder {self.path!r} has the {mine.holds} up to batch {int(known[:12])}, but the checkpoint goes "
+                f"{f'only to batch {int(last[:12])}' if last else 'nowhere'}: it is an older copy. Nothing is started. Put the "
+                "folder of the same moment back as well, or use a new one"
+            )
         return found
 
-    def claim(self, batch: int) -> None:
+    def claim(self, batch: int, last: str | None = None) -> None:
         """Make the folder that of this output, if it is free. Of several streams that try, one succeeds."""
-        found = self.check(batch)
+        found = self.check(batch, last)
         if found is None:
             now = time.time()
             mine = replace(self._mine, created=now, final=self._last())
             if self._folder.create(MANIFEST, mine.to_json()):
                 found = self._claimed = mine
             else:
-                found = self.check(batch)
+                found = self.check(batch, last)
                 assert found is not None
         self._load(found)
 
@@ -144,6 +157,7 @@ class ResultFolder:
         counting = {part.name for part in self._manifest.parts}
         finals = [float(match[3]) for name in names if (match := FINAL.fullmatch(name))]
         now, closed = time.time(), max(finals, default=0.0)
+        self._note_ages(self._ages(found.created, names))
 
         def since(name: str) -> float:
             """When a file was replaced that counts no more: with the last final file, or we do not know."""
@@ -178,9 +192,11 @@ class ResultFolder:
             self._clean()
 
     def is_due(self) -> bool:
-        """Whether there is something to do before the next batch: what is open should become final, if it is settled."""
+        """Whether there is something to do before the next batch: what is open should become final, if it is settled, or what
+        is final is too old.
+        """
         with self._lock:
-            return self._manifest is not None and self._is_due(self._manifest)
+            return self._manifest is not None and (self._is_due(self._manifest) or time.time() >= self._drop_at)
 
     def settle(self, step: str, force: bool) -> None:
         """Everything up to a step is settled; make it final if there is enough of it, or at any rate."""
@@ -188,6 +204,8 @@ class ResultFolder:
             later = tuple(part for part in before.parts if part.last > step)
             manifest = self._close(replace(before, parts=before.parts[: len(before.parts) - len(later)]), force)
             self._save(before, replace(manifest, parts=manifest.parts + later))
+            if time.time() >= self._drop_at:
+                self._drop_old(before.created, time.time())
             self._clean()
 
     @contextmanager
@@ -209,8 +227,9 @@ class ResultFolder:
             return False
         patience = self._settings.final_after
         if patience is None:
-            patience = min(PATIENCE, (now - manifest.created) * YOUNG)
-        return sum(part.size for part in parts) >= self._settings.target_size or now - parts[0].written >= patience
+            patience = min(PATIENCE, abs(now - manifest.created) * YOUNG)
+        age = abs(now - parts[0].written)  # somebody may have set the clock back meanwhile
+        return sum(part.size for part in parts) >= self._settings.target_size or age >= patience
 
     def _close(self, manifest: Manifest, force: bool) -> Manifest:
         """Make one final file of the open ones, if it is time for that."""
@@ -227,13 +246,22 @@ class ResultFolder:
         """Delete final files that are too old. Those of an earlier release are taken for as old as the manifest."""
         if self._settings.retention is None:
             return
-        for name in self._folder.names():
-            found = FINAL.fullmatch(name)
-            written = float(found[3]) if found else created if OF_BATCH.fullmatch(name) else now
-            if now - written > self._settings.retention:
-                log.info("deleting %s/%s, which is older than its retention", self.path, name)
-                self._guard()
-                self._folder.delete(name)
+        ages = self._ages(created, self._folder.names())
+        for name in [name for name, written in ages.items() if now - written > self._settings.retention]:
+            log.info("deleting %s/%s, which is older than its retention", self.path, name)
+            self._guard()
+            self._folder.delete(name)
+            del ages[name]
+        self._note_ages(ages)
+
+    def _ages(self, created: float, names: Sequence[str]) -> dict[str, float]:
+        """When final files were written."""
+        found = {name: float(match[3]) for name in names if (match := FINAL.fullmatch(name))}
+        return {**dict.fromkeys(filter(OF_BATCH.fullmatch, names), created), **found}
+
+    def _note_ages(self, ages: dict[str, float]) -> None:
+        if self._settings.retention is not None:
+            self._drop_at = min(ages.values(), default=math.inf) + self._settings.retention + 1  # names have whole seconds
 
     def _merge(self, parts: Sequence[Part]) -> tuple[Part, ...]:
         """Keep open files few."""

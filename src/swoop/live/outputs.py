@@ -158,11 +158,11 @@ def show_texts(output: Output, texts: Texts) -> None:
         output.alerts.texts = texts
 
 
-def claim(outputs: Sequence[Outputs], checkpoint: str, batch: int) -> None:
+def claim(outputs: Sequence[Outputs], checkpoint: str, batch: int, last: str | None = None) -> None:
     """See to it that each output has a place of its own; refuse all if one is not free, and change nothing then.
 
     ``checkpoint`` is the path of the checkpoint. ``batch`` is the last that the stream has done with a release that did not
-    mark its folders, -1 if there is none.
+    mark its folders, -1 if there is none. ``last``: the last step that the checkpoint knows, beyond which no folder should be.
     """
     topics = [output.topic for several in outputs for output in several.outputs if isinstance(output, TopicOutput)]
     for topic in topics:
@@ -180,10 +180,10 @@ def claim(outputs: Sequence[Outputs], checkpoint: str, batch: int) -> None:
                     f"two outputs of this stream, {files.holds} and {other.holds}, go to the same folder or one into that of "
                     f"the other: {files.path!r} and {other.path!r}; give each a folder of its own"
                 )
-        files.check(batch)
+        files.check(batch, last)
     try:
         for files in folders:
-            files.claim(batch)
+            files.claim(batch, last)
     except BaseException:
         unclaim(outputs)
         raise

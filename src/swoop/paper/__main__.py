@@ -182,9 +182,10 @@ def report(arguments: argparse.Namespace, folder: Path) -> list[str]:
 
         lines += in_process.report(arguments.text_rows, info, arguments.texts)
     if arguments.spark_rows:
-        from swoop.paper import spark
+        from swoop.paper import live_costs, spark
 
         lines += spark.report(arguments.spark_rows, info, arguments.texts)
+        lines += live_costs.report(arguments.spark_rows, info)
     return lines
 
 

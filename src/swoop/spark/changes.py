@@ -12,12 +12,14 @@ from pyspark.sql import functions as F  # noqa: N812
 from pyspark.sql import types as T  # noqa: N812
 
 from swoop.errors import InvalidData
+from swoop.join.keys import find_by
 from swoop.live.embedded import kept_columns, result_columns
 from swoop.live.stream_spec import StreamSpec
 from swoop.similarity import Similarity
 from swoop.spark.embedding import embedded
-from swoop.spark.rows import Names, find_by, find_keep, find_spark_window, from_ticks, key_name, plain_type
+from swoop.spark.rows import Names, find_keep, find_spark_window, from_ticks, key_name, plain_type
 from swoop.spark.starting import check_sets, make_spec, prepared
+from swoop.spark.versions import check_stateful
 from swoop.spec import Copies, FamilySpec, JoinSpec
 from swoop.text.functions import TokenFunction
 
@@ -109,6 +111,7 @@ def topk_changes(
         keep=kept,
     )
     check_sets(sets, names, "topk_history")
+    check_stateful(sets, "topk_changes")
     return _changes(sets, names, make_spec(sets, names, join, lateness, max_ahead, 1, None))
 
 
@@ -155,6 +158,7 @@ def families_changes(
     taken = [name.lower() for name in result_columns(asked, kept)]
     names = Names(id, time, tokens, None, reason=reason, by=find_by(by, taken), keep=kept)
     check_sets(sets, names, "swoop.spark.families_history")
+    check_stateful(sets, "families_changes")
     return _changes(sets, names, make_spec(sets, names, asked, lateness, max_ahead, 1, None))
 
 

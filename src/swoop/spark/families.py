@@ -12,10 +12,11 @@ from pyspark.sql import DataFrame
 from pyspark.sql import functions as F  # noqa: N812
 from pyspark.sql import types as T  # noqa: N812
 
+from swoop.join.keys import find_by
 from swoop.similarity import Similarity
 from swoop.spark.cuts import Every
 from swoop.spark.groups import Key, for_each_group, with_key
-from swoop.spark.rows import Names, find_by, find_keep, find_spark_window, from_ticks, kept_columns, kept_names
+from swoop.spark.rows import Names, find_keep, find_spark_window, from_ticks, kept_columns, kept_names
 from swoop.spark.slices import RECORDS, LinkedSets, replay_links_of_slice
 from swoop.spark.slicing import SliceTask, cut_sets, pair_schema
 from swoop.spec import FamilySpec

@@ -16,11 +16,11 @@ from pyspark.sql import Column, DataFrame, Window
 from pyspark.sql import functions as F  # noqa: N812
 from pyspark.sql import types as T  # noqa: N812
 
+from swoop.join.keys import find_by
 from swoop.similarity import Similarity
 from swoop.spark.cuts import Every
 from swoop.spark.rows import (
     Names,
-    find_by,
     find_keep,
     find_spark_window,
     from_ticks,

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from functools import reduce
 from typing import Any
@@ -114,21 +114,6 @@ def _plain_name(place: int) -> str:
 def key_name(place: int) -> str:
     """What a column of a key is called on its way."""
     return f"key{place}"
-
-
-def find_by(by: str | Sequence[str] | None, taken: Iterable[str]) -> tuple[str, ...]:
-    """The columns that make a key, under names that no column of the result has."""
-    if by is None:
-        return ()
-    names = (by,) if isinstance(by, str) else tuple(by)
-    if not names or not all(isinstance(name, str) for name in names):
-        raise InvalidType(f"by is the name of a column, or a list of names, not {by!r}")
-    if len({name.lower() for name in names}) < len(names):
-        raise InvalidArgument(f"by names a column twice: {', '.join(map(repr, names))}")
-    for name in names:
-        if name.lower() in taken:
-            raise InvalidArgument(f"by={name!r} has the name of another column of the result; rename it first")
-    return names
 
 
 def find_keep(keep: str | Sequence[str]) -> tuple[str, ...]:

@@ -220,7 +220,7 @@ class StartableStream(Generic[Handle]):
                         to, storage.beside("alerts"), storage.run, storage.check, isinstance(self._spec.join, FamilySpec)
                     ),
                 )
-            claim(list(outputs.values()), where.path, storage.unmarked)
+            claim(list(outputs.values()), where.path, storage.unmarked, storage.last_step)
             to = outputs["changes"]
             live, rows, query_settings = self._live(folder, storage, outputs)
             files = [files for output in outputs.values() for files in output.folders]

@@ -5,6 +5,8 @@
 | 4.1 | ``DataFrame.repartitionById`` | :func:`repartition_by_id` chooses keys whose hashes lie in the wanted partitions |
 | 4.1 | a package for the classes of checkpoints | :func:`renaming_class` is in that of streaming itself |
 | 4.1 | iterators in ``applyInArrow`` | :mod:`swoop.spark.groups` does the same with ``mapInArrow``, in every version |
+| 4.1 | stateful operators over Spark Connect | :func:`check_stateful` says so |
+| 4.1 | ``arrow_udf`` | ``scalar_functions.vectorized`` takes functions of rows, to whom bytes that are not UTF-8 are U+FFFD |
 | 4.2 | runs on Java 23 and newer | :func:`newest_java` |
 | 4.3 | the time zone of timestamps in Arrow is asked for | :func:`arrow_schema` has UTC, as it was before |
 """
@@ -20,6 +22,8 @@ from pyspark.sql import Column, DataFrame
 from pyspark.sql import functions as F  # noqa: N812
 from pyspark.sql.pandas.types import to_arrow_schema
 from pyspark.sql.types import StructType
+
+from swoop.errors import InvalidArgument
 
 OLDEST, NEWEST = (4, 0), (4, 3)
 """The minor versions that were tested, and all between them."""
@@ -72,6 +76,15 @@ def arrow_schema(schema: StructType) -> pa.Schema:
     """
     zone: Any = {"timezone": "UTC"} if "timezone" in signature(to_arrow_schema).parameters else {}
     return to_arrow_schema(schema, **zone)
+
+
+def check_stateful(frame: DataFrame, what: str) -> None:
+    """Refuse where there are no stateful operators of Python: over Spark Connect, before 4.1."""
+    if not hasattr(frame.groupBy(), "transformWithStateInPandas"):
+        raise InvalidArgument(
+            f"over Spark Connect, {what} needs Spark 4.1 or newer, and this is {pyspark.__version__}; use it in the process of "
+            "Spark's driver, or upgrade"
+        )
 
 
 def repartition_by_id(frame: DataFrame, partitions: int, place: Column) -> DataFrame:
