@@ -11,7 +11,6 @@ from pyspark.sql import SparkSession
 
 from swoop.live import ahead
 from swoop.spark import session
-from swoop.spark.versions import renaming_class
 from tests.support import quick_java
 
 QUICK_JAVA = quick_java.options()
@@ -115,12 +114,7 @@ def pytest_terminal_summary(terminalreporter: pytest.TerminalReporter) -> None:
 @pytest.fixture(scope="session")
 def spark() -> Iterator[SparkSession]:
     """One session for all tests."""
-    found = session(
-        "local[2]",
-        spark_sql_shuffle_partitions=2,
-        spark_sql_legacy_parquet_nanosAsLong="true",
-        spark_sql_streaming_checkpointFileManagerClass=renaming_class(),  # also where Swoop starts no query
-    )
+    found = session("local[2]", spark_sql_shuffle_partitions=2, spark_sql_legacy_parquet_nanosAsLong="true")
     yield found
     found.stop()
 

@@ -342,3 +342,4 @@ def test_long_ids_do_not_push_anything_out_of_view(watch: Callable[..., Watched]
             assert box["x"] + box["width"] <= width
             assert inside.evaluate("(place) => place.scrollWidth <= place.clientWidth || place.tagName === 'SPAN'")
         wait_until(tab, lambda: tab.evaluate("document.documentElement.scrollWidth") == width)
+        tab.context.close()  # before its server ends: it may still load something

@@ -280,6 +280,10 @@ def test_keys_of_any_type() -> None:
         }
         assert found.to_arrow().column_names[:3] == ["of", "newer", "older"]
     assert len(swoop.history({**rows, "of": [1, 2, 3, 4]}, 1, 9, by="of")) == 0
+    unreadable = pa.array([b"\xff", b"\xfe"] * 2).view(pa.string())  # not UTF-8, and yet different
+    found = swoop.history({**rows, "of": unreadable}, 1, 9, by="of")
+    assert sorted((stay.pair.newer, stay.pair.older) for stay in found) == [(3, 1), (4, 2)]
+    assert {stay.by for stay in found} == {("\ufffd",)}
     empty = pa.table({**rows, "of": pa.array(["x"] * 4)}).slice(0, 0)
     assert swoop.history(empty, 1, 9, by="of").to_arrow().column_names[0] == "of"
     with pytest.raises(InvalidData, match="column 'of' has type double; keys are strings, bytes, integers, dates or the like"):

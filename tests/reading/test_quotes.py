@@ -50,6 +50,10 @@ def test_what_is_written_well_stays_as_it_is(rows: Any, block: int, end: str, se
         ('1,"several\nlines with "quotes" in them"\n2,b\n', []),  # badly written, but no row is lost
         ('1,"several\nlines, of which one looks\nlike a row"\n2,b\n', []),
         ('"several\nlines, of which one looks\nlike a row",1\n2,b\n', []),
+        ('1,a\n2,"b\n\n3,c\n4,d "e" f\n5,g\n', ['2,"b']),
+        ('1,a\n2,"b\nshort\n3,c\n4,"d"\n', ['2,"b']),
+        ('1,a\n2,"b\n3,the "x" of y\n', ['2,"b']),
+        ('1,a\n2,"b\n3,c\rd\n4,"d"\n', ['2,"b']),
         ('1,a\n2,"b\n', []),
         ('1,a\n2,"b', []),
     ],
@@ -60,6 +64,12 @@ def test_lines_of_quotes_that_are_not_closed_are_left_out(data: str, refused: li
         begin = rest.index(line)
         rest = rest[:begin] + rest[rest.index("\n", begin) + 1 :]
     assert read(data.encode(), block) == (rest.encode(), refused)
+
+
+def test_a_row_of_several_lines_is_not_swallowed() -> None:
+    data = 'a|b|c|"say ""x""\nd|e|"f\nsecond"|g\n'
+    for block in (1, 5, 1000):
+        assert read(data.encode(), block, separator="|", width=4) == (b'd|e|"f\nsecond"|g\n', ['a|b|c|"say ""x""'])
 
 
 def test_a_value_that_is_too_long_is_not_believed() -> None:

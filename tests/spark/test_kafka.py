@@ -162,7 +162,9 @@ def test_from_the_command_line(broker: Broker, tmp_path: Path) -> None:
     assert not any(broker.password.encode() in data for data in kept)
     found = consume(broker.servers, "found", len(expected))
     printed, in_avro = ended.stdout.splitlines()[: len(expected)], ended.stdout.splitlines()[len(expected) :]
-    assert [json.loads(change)["newer_text"] for change in in_avro] == [json.loads(change)["newer_text"] for change in printed]
+    assert [json.loads(change)["newer_record"] for change in in_avro] == [
+        json.loads(change)["newer_record"] for change in printed
+    ]
     for changes in (printed, [record.value or "" for record in found]):
         read = map(json.loads, changes)
         assert [(c["kind"], c["newer"], c["older"], c["similarity"]) for c in read] == expected

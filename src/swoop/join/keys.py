@@ -12,6 +12,7 @@ import pyarrow.compute as pc
 from swoop.errors import InvalidArgument, InvalidData, InvalidType
 from swoop.join.columns import as_array, take_rows
 from swoop.join.kept import as_kept
+from swoop.readable import readable
 
 _TYPES = (
     pa.types.is_string,
@@ -48,19 +49,20 @@ def find_by(by: str | Sequence[str] | None, taken: Iterable[str]) -> tuple[str, 
 
 
 def as_key(column: pa.ChunkedArray, name: str) -> pa.ChunkedArray:
-    """A column as it makes keys: values that can be compared, and read."""
+    """A column as it makes keys: values that can be compared, byte by byte if they are texts."""
     plain = pc.cast(column, column.type.value_type) if pa.types.is_dictionary(column.type) else column
     if plain.type in (pa.string_view(), pa.binary_view()):
         plain = pc.cast(plain, pa.large_string() if plain.type == pa.string_view() else pa.large_binary())
     if not any(is_key(plain.type) for is_key in _TYPES):
         raise InvalidData(f"column {name!r} has type {column.type}; keys are strings, bytes, integers, dates or the like")
-    return as_kept(plain, name)
+    as_kept(plain.slice(0, 0), name)  # refuses what could not be shown
+    return plain
 
 
 def split(columns: Mapping[str, pa.ChunkedArray], places: np.ndarray) -> tuple[pa.Table, list[np.ndarray]]:
     """The different keys of the rows that lie at some places, in order, and which of these rows each has.
 
-    A null is a key like others, and the last.
+    A null is a key like others, and the last. Keys that are told are readable, whatever bytes there are.
 
     >>> keys, rows = split({"tenant": pa.chunked_array([["b", "a", None, "b"]])}, np.arange(4))
     >>> keys["tenant"].to_pylist(), [found.tolist() for found in rows]
@@ -75,4 +77,4 @@ def split(columns: Mapping[str, pa.ChunkedArray], places: np.ndarray) -> tuple[p
     keys = pa.table({name: take_rows(column, places[order[begins]]) for name, column in columns.items()})
     in_order = pc.sort_indices(keys, [(name, "ascending") for name in columns]).to_numpy()
     rows = np.split(order, begins[1:]) if len(order) else []
-    return keys.take(pa.array(in_order)), [rows[place] for place in in_order]
+    return readable(keys.take(pa.array(in_order))), [rows[place] for place in in_order]

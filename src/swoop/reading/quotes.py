@@ -2,7 +2,7 @@
 
 Arrow takes all that follows such a quote as one value, up to the next quote or the end of the file. So these lines are taken
 out before, and told of. Values of several lines stay, whatever their lines look like, and so do quotes within values that are
-not quoted: a quote was not closed where the next one is followed by more of a value, and the line in between is a whole row.
+not quoted: a quote was not closed where the next one is followed by more of a value, and a line in between is a row.
 """
 
 from __future__ import annotations
@@ -96,12 +96,29 @@ class WholeRows(io.RawIOBase):
                 return None
             is_closed = value is not None or not data[data.find(b"\n", at) + 1 :].strip()
             return len(data) if is_closed or data.find(b"\n", at) < 0 else -1
-        is_well_formed = data[value.end() : value.end() + 1] in self._ends
+        if data[value.end() : value.end() + 1] in self._ends:
+            return value.end()
         line = data.find(b"\n", at, value.end()) + 1
-        return -1 if line and not is_well_formed and self._is_row(data, line) else value.end()
+        while line:
+            stop = data.find(b"\n", line)
+            if stop < 0 and not end and len(data) - at < self._longest:
+                return None
+            if self._is_row(data[line : len(data) if stop < 0 else stop]):
+                return -1
+            line = data.find(b"\n", line, value.end()) + 1
+        return value.end()
 
-    def _is_row(self, data: bytes, begin: int) -> bool:
-        """Whether a line is a whole row by itself."""
-        stop = data.find(b"\n", begin)
-        line = data[begin : len(data) if stop < 0 else stop].decode("utf-8", "replace")
-        return len(next(csv.reader([line], delimiter=self._separator), ())) == self._width
+    def _is_row(self, line: bytes) -> bool:
+        """Whether a line is a whole row by itself, or begins one with a value of several lines."""
+        text = line.decode("utf-8", "replace")
+        try:
+            values = next(csv.reader([text], delimiter=self._separator), [])
+        except csv.Error:  # ends of lines of other systems, in its midst
+            return False
+        if len(values) == self._width:
+            return True
+        try:
+            next(csv.reader([text], delimiter=self._separator, strict=True), [])
+        except csv.Error as error:
+            return 1 < len(values) < self._width and "end of data" in str(error)
+        return False

@@ -234,7 +234,7 @@ class StartableStream(Generic[Handle]):
                 writer = writer.trigger(availableNow=True)
             elif trigger is not None:
                 writer = writer.trigger(processingTime=trigger)
-            with settings(spark, {**_local_settings(folder), **query_settings}):
+            with settings(spark, query_settings):
                 query = writer.start()
             try:
                 handle._begin(query, ends=available_now and flush, metrics_port=metrics_port, silence=silence)
@@ -278,7 +278,7 @@ class StartableStream(Generic[Handle]):
         """The live stream, the rows that it takes, and the settings that Spark needs to bring them."""
         spec = self._spec
         if spec.cells == 1:
-            return self._make_live(checkpoint, outputs, None), self._rows, {}
+            return self._make_live(checkpoint, outputs, None), self._rows, _local_settings(folder)
         spark = self._rows.sparkSession
         check_state_address(spark, folder)
         layout = Layout.of(spark, Grid.of(spec.cells))
@@ -323,7 +323,8 @@ def _local_settings(folder: str) -> dict[str, str]:
     """How Spark keeps the checkpoint on a disk of this machine.
 
     By default it asks about links before it renames a file, which Hadoop does by a program: about 25 processes in each batch.
-    Elsewhere the default stays: only here does a renamed file take the place of another at once.
+    Elsewhere the default stays, and so it does with cells: their state has files that are replaced when a batch is run again,
+    and whoever dies then would leave the checksum of the former one.
     """
     return {"spark.sql.streaming.checkpointFileManagerClass": renaming_class()} if folder.startswith("file:") else {}
 
