@@ -288,12 +288,19 @@ def test_values_come_back_as_they_were_given_or_are_refused(values: list[Any]) -
     data = {"tokens": [["a"], ["a"]], "time": [1, 2], "x": values}
     join = swoop.TopKJoin(k=1, window=10)
     for whole in (data, pd.DataFrame(data), {**data, "x": pd.Series(values, dtype=object)}):
-        why = "column 'x' (has values of several types|cannot be read)"
+        why = "column 'x' (has values that would change|cannot be read)"
         refused(join, InvalidData, why, lambda whole=whole: join.insert_many(whole, keep="x"))
     join.insert(["a"], 1, record={"x": values[0]})
     refused(join, InvalidData, "'x' has type .* do not go together", lambda: join.insert(["a"], 2, record={"x": values[1]}))
     join.insert(["a"], 2, record={"x": values[0]})
     assert join.topk()[0].older_record == join.topk()[0].newer_record == {"x": values[0]}
+
+
+def test_times_of_day_do_not_lose_their_zone() -> None:
+    join, value = swoop.TopKJoin(k=1, window=10), dt.time(1, tzinfo=dt.UTC)
+    data = {"tokens": [["a"]], "time": [1], "x": [value]}
+    refused(join, InvalidData, "column 'x' has values that would change", lambda: join.insert_many(data, keep="x"))
+    refused(join, InvalidData, "would change", lambda: join.insert(["a"], 1, record={"x": value}))
 
 
 def test_decimals_and_floats_do_not_go_together() -> None:

@@ -92,7 +92,7 @@ def as_array(column: Any, name: str, what: str) -> pa.Array:
         if is_python or getattr(column, "dtype", None) == np.dtype(object):
             refuse_mixture(values, array.type, name)
         return array
-    except (pa.ArrowInvalid, pa.ArrowTypeError, TypeError, OverflowError, UnicodeError) as error:
+    except (pa.ArrowTypeError, TypeError, OverflowError, ValueError) as error:
         raise InvalidData(f"column {name!r} cannot be read as {what}: {error}") from error
 
 

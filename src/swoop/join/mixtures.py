@@ -1,6 +1,7 @@
 """Columns of Python's values of which Arrow would change some, so that all are of one type. They are refused.
 
-Texts would become bytes where one value is bytes, and a datetime would become a date behind one.
+Texts would become bytes where one value is bytes, a datetime would become a date behind one, and times of day would lose their
+zone.
 """
 
 from __future__ import annotations
@@ -25,11 +26,11 @@ def refuse_mixture(values: Iterable[Any], kind: pa.DataType, name: str) -> None:
 
     >>> refuse_mixture(["x", b"y"], pa.array(["x", b"y"]).type, "text")
     Traceback (most recent call last):
-    swoop.errors.InvalidData: column 'text' has values of several types: 'x' would become binary; make all of one type first
+    swoop.errors.InvalidData: column 'text' has values that would change: 'x' would become binary; make all of one type first
     """
     for value in _changed(values, kind):
         raise InvalidData(
-            f"column {name!r} has values of several types: {value!r:.60} would become {kind}; make all of one type first"
+            f"column {name!r} has values that would change: {value!r:.60} would become {kind}; make all of one type first"
         )
 
 
@@ -50,7 +51,7 @@ def _changed(values: Iterable[Any], kind: pa.DataType) -> Iterable[Any]:
         times = (value for value in values if isinstance(value, dt.datetime) and value == value)  # but for NaT
         return (time for time in times if (time.tzinfo is None) != (kind.tz is None))
     if any(is_one(kind) for is_one in _NUMBERED):
-        return (value for value in values if isinstance(value, int))
+        return (value for value in values if isinstance(value, int) or getattr(value, "tzinfo", None))
     if any(is_one(kind) for is_one in _LISTS):
         return _changed(chain.from_iterable(value for value in values if value is not None), kind.value_type)
     if pa.types.is_struct(kind):
