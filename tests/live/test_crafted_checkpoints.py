@@ -212,14 +212,23 @@ def try_crafted(folder: Path, resume: Callable[[], Any]) -> Counter[str]:
     file = max((folder / "swoop/states").iterdir())
     whole = file.read_bytes()
     chunk = State.from_json(whole).origins[-1]
-    rows = from_bytes((folder / "swoop/chunks" / chunk.name).read_bytes())
+    together = (folder / "swoop/chunks" / chunk.name).read_bytes()  # with the rows of the batch
+    assert chunk.size < len(together)
+    rows = from_bytes(together[chunk.at : chunk.at + chunk.size])
     seen: Counter[str] = Counter()
     for seed in range(300):
         wrong = crafted(random.Random(seed), rows)
         data = bytes_of(wrong)
         (folder / "swoop/chunks" / "crafted.arrow").write_bytes(data)
         latest = max(wrong["time"].to_pylist())
-        named = {**asdict(chunk), "name": "crafted.arrow", "crc": zlib.crc32(data), "latest": latest}
+        named = {
+            **asdict(chunk),
+            "name": "crafted.arrow",
+            "crc": zlib.crc32(data),
+            "latest": latest,
+            "at": 0,
+            "size": len(data),
+        }
 
         def change(state: dict[str, Any], named: dict[str, Any] = named) -> None:
             state["origins"][-1] = named

@@ -231,6 +231,32 @@ def test_a_batch_that_comes_again_has_the_k_it_had(folder: Path) -> None:
     assert len(live.topk) == 1
 
 
+@pytest.mark.parametrize("kind", ["each", "once", "families"])
+def test_a_batch_writes_at_most_four_small_files(folder: Path, monkeypatch: pytest.MonkeyPatch, kind: str) -> None:
+    """Rows, state, changes and their manifest, also where chunks and files of changes are merged, and with origins."""
+    spec = with_join(SPEC, copies="once" if kind == "once" else "each")
+    live = start(folder, families(spec, 0.5) if kind == "families" else spec)
+    written: list[str] = []
+    write = Folder.write
+
+    def noted(self: Folder, name: str, data: Any) -> None:
+        written.append(name)
+        write(self, name, data)
+
+    monkeypatch.setattr(Folder, "write", noted)
+    monkeypatch.setattr(folders, "PATIENCE", 1e9)
+    monkeypatch.setattr(folders, "YOUNG", 1e9)  # final files are no small ones
+    chance, counts, origins = random.Random(7), [], set()
+    for batch in range(40):
+        rows = [Row(7 * batch + n, 7 * batch + n, tuple(chance.choices(range(6), k=2))) for n in range(7)]
+        written.clear()
+        live.process(batch, table(rows))
+        counts.append(len(written) - ("_swoop.json" in written))  # once, so that earlier releases keep out
+        origins.add(len(live._state.origins))
+    assert max(counts) == 4
+    assert (max(origins) > 0) == (kind != "each")
+
+
 @pytest.mark.parametrize("part", ["states", "chunks"])
 @pytest.mark.parametrize("damage", ["flipped", "short", "gone"])
 def test_damage_is_found(folder: Path, part: str, damage: str) -> None:

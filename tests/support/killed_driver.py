@@ -16,15 +16,15 @@ from typing import Any
 
 from pyspark.sql import SparkSession
 
-from swoop.live import chunks
+from swoop.live.checkpoint import ChunkFolder
 from swoop.live.files import Folder
 from swoop.live.live_stream import LiveStream
 from swoop.live.outputs import FolderOutput
 from swoop.spark import StreamHandle, session, timestamps, topk_stream, words
 
 MOMENTS: dict[str, tuple[Any, str, str]] = {
-    "before the rows are written": (chunks, "write_chunk", "before"),
-    "after the rows are written": (chunks, "write_chunk", "after"),
+    "before the rows are written": (ChunkFolder, "write_small", "before"),
+    "after the rows are written": (ChunkFolder, "write_small", "after"),
     "before the results": (FolderOutput, "put", "before"),
     "before the commit": (LiveStream, "process", "after"),
     "during pruning": (Folder, "delete", "after"),

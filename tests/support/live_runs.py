@@ -18,7 +18,7 @@ from hypothesis import strategies as st
 
 from swoop import oracle
 from swoop.join import columns, payloads
-from swoop.live import ahead, chunks, pieces
+from swoop.live import ahead, checkpoint, chunks, pieces
 from swoop.live.alerts import AlertOutput, AlertSettings
 from swoop.live.checkpoint import Checkpoint
 from swoop.live.files import FileSystem, Folder
@@ -122,12 +122,12 @@ class Run:
 def start(folder: Path, spec: StreamSpec) -> Any:
     """A live join, or live families."""
     outputs: list[Any] = [FolderOutput(str(folder / name), Owner(open=opened)) for name in ("changes", "late", "rejected")]
-    checkpoint = Checkpoint(opened(folder), spec.lasting())
+    kept = Checkpoint(opened(folder), spec.lasting())
     if _alerts:
         outputs[0] = Outputs([outputs[0], alerts_of(folder, spec, _alerts[-1])])
     if isinstance(spec.join, FamilySpec):
-        return LiveFamilies(spec, checkpoint, OneFamilyEngine(spec, checkpoint), *outputs)
-    return LiveStream(spec, checkpoint, OneEngine(spec, checkpoint), *outputs)
+        return LiveFamilies(spec, kept, OneFamilyEngine(spec, kept), *outputs)
+    return LiveStream(spec, kept, OneEngine(spec, kept), *outputs)
 
 
 def opened(path: str | Path) -> Folder:
@@ -396,6 +396,7 @@ def small(limit: int | None) -> Iterator[None]:
             patch.setattr(columns, "SMALL", 2 * limit)
             patch.setattr(chunks, "LARGEST", 3 * limit)
             patch.setattr(chunks, "MERGED", 3)
+            patch.setattr(checkpoint, "SMALL", 10 * limit)
         yield
 
 

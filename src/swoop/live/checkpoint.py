@@ -1,10 +1,10 @@
 """What a live join keeps under its checkpoint: parameters, the rows of the window in chunks, and one state per batch.
 
-A state names the chunks that hold the window after its batch. Chunks and states are written whole and never changed, the state
-last, so a process that is killed at any moment leaves the state of the batch before, or that of the batch. A batch that is done
-again writes its chunks under new names, for it may have its rows in another order, and its old state counts until the new one
-is there. What no state needs any more is deleted when the next batch begins: only then is it certain that Spark will not run
-this batch again.
+A state names the chunks that hold the window after its batch; the small ones of a batch are in one file. Chunks and states are
+written whole and never changed, the state last, so a process that is killed at any moment leaves the state of the batch before,
+or that of the batch. A batch that is done again writes its chunks under new names, for it may have its rows in another order,
+and its old state counts until the new one is there. What no state needs any more is deleted when the next batch begins: only
+then is it certain that Spark will not run this batch again.
 
 The name of a state has the number of the lease under which it was written. Of several states of a batch that with the highest
 number counts, so a driver that has lost the lease and does not know it yet, because the store was slow, changes nothing.
@@ -17,7 +17,7 @@ import os
 import re
 import time
 import uuid
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator, Sequence, Set
 from dataclasses import dataclass, field, replace
 from typing import Any, TypeAlias
 
@@ -29,7 +29,9 @@ from swoop.live.files import Folder
 from swoop.live.lease import Lease
 from swoop.live.parameters import check_same
 
-FORMAT, VERSION = "swoop stream", 2
+FORMAT, VERSION = "swoop stream", 3
+SMALL = 1 << 20  # bytes of a chunk that has no file of its own
+ALIGNED = 64  # where chunks begin in a file, in bytes
 PARAMETERS, QUERY = "parameters.json", "query.json"
 
 _STATE = re.compile(r"(\d{12})(?:-idle-(\d{6}))?(-end)?(?:~(\d{12}))?\.json")
@@ -129,6 +131,38 @@ class State:
         return unseal(data, cls)
 
 
+class ChunkFolder:
+    """The chunks of a checkpoint. Small ones of a step are written together, as one file."""
+
+    def __init__(self, folder: Folder) -> None:
+        self.folder = folder
+        self._small: dict[str, pa.Buffer] = {}  # of this step, not written yet
+
+    def read(self, name: str) -> pa.Buffer:
+        return self._small[name] if name in self._small else self.folder.read(name)
+
+    def write(self, name: str, data: pa.Buffer) -> None:
+        if data.size > SMALL:
+            self.folder.write(name, data)
+        else:
+            self._small[name] = data
+
+    def write_small(self, needed: Set[str]) -> dict[str, dict[str, Any]]:
+        """Write those that are needed, and say where each is now."""
+        small, self._small = {name: data for name, data in self._small.items() if name in needed}, {}
+        if len(small) < 2:
+            for name, data in small.items():
+                self.folder.write(name, data)
+            return {}
+        file, together, places = next(iter(small)), bytearray(), {}
+        for name, data in small.items():
+            together += bytes(-len(together) % ALIGNED)
+            places[name] = {"name": file, "at": len(together), "size": data.size}
+            together += data
+        self.folder.write(file, pa.py_buffer(together))
+        return places
+
+
 class Checkpoint:
     """The files of a live join. ``parameters`` are those that a later run must share."""
 
@@ -136,7 +170,7 @@ class Checkpoint:
         self._spark = where if isinstance(where, Folder) else Folder(where)
         self._folder = self._spark.inner("swoop")
         self._states = self._folder.inner("states")
-        self._chunks = self._folder.inner("chunks")
+        self._chunks = ChunkFolder(self._folder.inner("chunks"))
         self._lease: Lease | None = None
         self._new = self._abandoned = False
         self._known: dict[str, Any] = {}  # what the file of parameters should say
@@ -320,9 +354,13 @@ class Checkpoint:
             raise self.damaged(f"chunks/{error.name}", error.why) from error
 
     def write(self, state: State) -> State:
-        """Keep a state, which is given back as it was written."""
+        """Keep a state, which is given back as it was written, and the chunks that it names."""
         self.check()
-        state = replace(state, written=time.time())
+        places = self._chunks.write_small(state.names)
+        chunks, origins = (
+            tuple(replace(chunk, **places.get(chunk.name, {})) for chunk in found) for found in (state.chunks, state.origins)
+        )
+        state = replace(state, chunks=chunks, origins=origins, written=time.time())
         self._states.write(f"{state.step}{self._mark}.json", state.to_json())
         return state
 
@@ -341,8 +379,8 @@ class Checkpoint:
                 self._states.delete(name)
             elif key > state.key:
                 needed |= self.state(key).names
-        for name in self._chunks.names():
+        for name in self._chunks.folder.names():
             mark = _MARK.search(name)
             if name not in needed and (int(mark[1]) if mark else 0) <= self.fence:
                 self.check()
-                self._chunks.delete(name)
+                self._chunks.folder.delete(name)

@@ -34,7 +34,7 @@ State = TypeVar("State")
 @dataclass(frozen=True)
 class Chunk:
     """Some rows, and how many ``bytes`` they take. Level 0 holds those of one batch; ``latest`` is the time of the last of them
-    to expire.
+    to expire. Where a file has several chunks, this one begins ``at`` a byte of it and takes ``size`` bytes; else that is 0.
     """
 
     name: str
@@ -43,6 +43,8 @@ class Chunk:
     latest: int
     crc: int
     bytes: int = 0
+    at: int = 0
+    size: int = 0
 
 
 class Store(Protocol):
@@ -115,6 +117,8 @@ def read_chunks(store: Store, chunks: Iterable[Chunk], needed: Sequence[str] = (
     for chunk in chunks:
         try:
             data = store.read(chunk.name)
+            if chunk.size:
+                data = memoryview(data)[chunk.at : chunk.at + chunk.size]
             if zlib.crc32(data) != chunk.crc:
                 raise ValueError("the checksum does not match")
             rows = from_stream(pa.py_buffer(data)[_MAGIC:], compressed=True)

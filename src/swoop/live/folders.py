@@ -180,11 +180,13 @@ class ResultFolder:
                 if not step.endswith("-end"):  # the end of a stream is done again at each start
                     log.warning("the results of batch %s are final in %s already, and are not written again", step, self.path)
                 return
-            settled = tuple(part for part in before.parts if part.last < step)
-            manifest = self._close(replace(before, parts=settled), False)
-            parts = self._merge(manifest.parts)
-            if rows is not None:
-                parts = (*parts, self._write(step, step, 0, [rows], time.time()))
+            manifest = replace(before, parts=tuple(part for part in before.parts if part.last < step))
+            mixed = next((part for part in before.parts if part.first < step <= part.last), None)
+            if mixed is None:
+                manifest = self._close(manifest, False)
+                parts = manifest.parts if rows is None else self._add(manifest.parts, step, rows)
+            else:
+                parts = (*manifest.parts, self._replace_last(mixed, step, rows))
             self._save(before, replace(manifest, parts=parts, final=min(manifest.final, _before(step))))
             if step <= before.final:
                 self._guard()
@@ -263,22 +265,31 @@ class ResultFolder:
         if self._settings.retention is not None:
             self._drop_at = min(ages.values(), default=math.inf) + self._settings.retention + 1  # names have whole seconds
 
-    def _merge(self, parts: Sequence[Part]) -> tuple[Part, ...]:
-        """Keep open files few."""
-        kept, level = list(parts), 0
-        while len(tail := kept[-MERGED:]) == MERGED and all(part.level == level for part in tail):
-            kept[-MERGED:] = [self._write(tail[0].first, tail[-1].last, level + 1, self._read(tail), tail[0].written)]
-            level += 1
-        return tuple(kept)
+    def _add(self, parts: Sequence[Part], step: str, rows: pa.Table) -> tuple[Part, ...]:
+        """Parts with the rows of one more step. Open files are kept few: with every so many, one file has them all."""
+        kept, tables = list(parts), [rows]
+        first, written, level = step, time.time(), 0
+        while len(tail := kept[1 - MERGED :]) == MERGED - 1 and all(part.level == level for part in tail):
+            tables[:0] = self._read(tail)
+            first, written, level = tail[0].first, tail[0].written, level + 1
+            del kept[1 - MERGED :]
+        return (*kept, self._write(first, step, level, tables, written, rows.num_rows))
+
+    def _replace_last(self, part: Part, step: str, rows: pa.Table | None) -> Part:
+        """A file of several steps, the last of which was done again."""
+        assert part.last == step, (part, step)
+        (table,) = self._read([part])
+        tables = [table.slice(0, table.num_rows - part.of_last), *([] if rows is None else [rows])]
+        return self._write(part.first, step, part.level, tables, part.written, 0 if rows is None else rows.num_rows)
 
     def _read(self, parts: Sequence[Part]) -> list[pa.Table]:
         return [pq.read_table(pa.BufferReader(self._opened.read(part.name))) for part in parts]
 
-    def _write(self, first: str, last: str, level: int, tables: list[pa.Table], written: float) -> Part:
+    def _write(self, first: str, last: str, level: int, tables: list[pa.Table], written: float, of_last: int) -> Part:
         data = _parquet(tables)
         name = f"{first}_{last}-{uuid.uuid4().hex[:8]}.parquet"  # a name of its own: somebody may be reading the one before
         self._opened.write(name, data)
-        return Part(name, first, last, level, data.size, written)
+        return Part(name, first, last, level, data.size, written, of_last)
 
     def _save(self, before: Manifest, after: Manifest) -> None:
         if after == before:

@@ -16,7 +16,7 @@ from swoop.errors import InvalidArgument, InvalidFile, InvalidType
 from swoop.live.files import Folder
 from swoop.times import find_lateness, find_window, in_seconds
 
-FORMAT, VERSION = "swoop results", 2
+FORMAT, VERSION = "swoop results", 3
 MANIFEST, OPEN = "_swoop.json", "_open"
 
 _MANIFEST = re.compile(r"_swoop(?:-(\d{12})-(\d{6,}))?\.json")  # the first one, and others by lease and number
@@ -29,7 +29,11 @@ _SIZE = re.compile(r"(\d+(?:\.\d+)?)\s*([kmgt]?)i?b?", re.IGNORECASE)
 
 @dataclass(frozen=True)
 class Part:
-    """An open file: the steps whose results it has, and when the first of them were written."""
+    """An open file: the steps whose results it has, and when the first of them were written.
+
+    ``of_last`` is how many rows at its end are of the last step, should that be done again; since version 3, in which the last
+    step may be in one file with earlier ones.
+    """
 
     name: str
     first: str
@@ -37,6 +41,7 @@ class Part:
     level: int
     size: int
     written: float
+    of_last: int = 0
 
 
 @dataclass(frozen=True)
