@@ -74,7 +74,7 @@ def test_a_store_that_is_slow_and_fails_now_and_then(tmp_path: Path, monkeypatch
     failures = [0]
 
     def fail(what: str, path: str) -> None:
-        if chance.random() < 0.02:
+        if chance.random() < 0.03:
             failures[0] += 1
             raise Killed
 

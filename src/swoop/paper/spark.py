@@ -17,7 +17,7 @@ import pyarrow as pa
 import pyarrow.compute as pc
 from pyspark.sql import SparkSession
 
-from swoop.join.topk_join import TopKJoin
+from swoop.live.one_engine import OneEngine
 from swoop.paper import spark_jobs as jobs
 from swoop.paper.data_sets import DataSet, generate
 from swoop.paper.posts import make_posts, read_posts, window_of
@@ -130,10 +130,12 @@ def _live(spark: SparkSession, posts: pa.Table, source: Path, state: Path) -> It
     runs = count()
 
     def run(way: str) -> Spent:
-        empty = patch.object(TopKJoin, "insert_many", lambda *given, **named: None) if way == "empty" else nullcontext()
+        empty = patch.object(OneEngine, "_insert", lambda *given: None) if way == "empty" else nullcontext()
         place = state / f"{next(runs)}"
         with measured() as spent, empty:
-            jobs.live(spark, source, window, way).start(place, available_now=True).await_termination()
+            handle = jobs.live(spark, source, window, way).start(place, available_now=True)
+            handle.await_termination()
+        assert bool(handle.topk()) == (way != "empty"), way
         return spent
 
     yield from _rows("live", posts.num_rows, _best(run, WAYS))
