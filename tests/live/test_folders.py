@@ -168,10 +168,12 @@ def test_readers_while_a_stream_writes(tmp_path: Path, monkeypatch: pytest.Monke
 
 @st.composite
 def histories(draw: st.DrawFn) -> list[tuple[Any, ...]]:
-    """Batches with so many results each, kills or failures at the so many-th change of a file, pauses, committed batches."""
+    """Batches with so many results each, kills or failures at the so many-th change of a file, pauses, committed batches,
+    all or all but the last.
+    """
     action = st.one_of(
         st.tuples(st.just("batch"), st.integers(0, 3), st.none() | st.integers(1, 7), st.booleans()),
-        st.tuples(st.just("settle"), st.booleans(), st.none() | st.integers(1, 3), st.booleans()),
+        st.tuples(st.sampled_from(["settle", "settle before"]), st.booleans(), st.none() | st.integers(1, 5), st.booleans()),
         st.tuples(st.just("wait"), st.sampled_from([1, 30, 700])),
     )
     return draw(st.lists(action, max_size=25))
@@ -217,21 +219,23 @@ def test_killed_at_any_moment(
             found.claim(-1)
             return found
 
-        output, batch, known, numbers = start(), 0, [], iter(range(10**6))
+        output, batch, known, last, numbers = start(), 0, [], 0, iter(range(10**6))
         for what, amount, *kill in actions:
             if what == "wait":
                 clock.now += amount
                 continue
-            left[0] = kill[0]
+            left[0], failed = kill[0], False
             seen = listed(path)
             try:
                 if what == "settle":
                     output.settle(step(batch - 1, True), amount)
+                elif what == "settle before":
+                    output.settle(step(batch - 2, True), amount)
                 else:
                     new = [next(numbers) for _ in range(amount)]
                     output.put(step(batch), rows(*new))
             except Killed:
-                left[0] = None
+                left[0], failed = None, True
                 if kill[1]:  # a new process; else it was only a failure
                     output = start()
                 assert [row for row in read_all(path) if row in known] == known  # nothing that was there is lost
@@ -240,10 +244,15 @@ def test_killed_at_any_moment(
                     output.put(step(batch), rows(*new))
             left[0] = None
             if what == "batch":
-                known, batch = known + new, batch + 1
+                known, batch, last = known + new, batch + 1, len(new)
+            elif what == "settle before" and last and len(listed(path)) <= len(known) - last:  # the last one is run again
+                known[-last:] = new = [next(numbers) for _ in range(last)]
+                output.put(step(batch - 1), rows(*new))
             assert read_all(path) == known
             assert listed(path) == known[: len(listed(path))]
             assert set(seen) <= set(listed(path))  # what is final stays
+            if what == "settle before" and amount and not failed:
+                assert len(listed(path)) >= len(known) - last
         output.settle(step(batch), True)
         assert listed(path) == known
         assert not output.is_due()

@@ -153,7 +153,8 @@ class ResultFolder:
         self._version = max([version for version, _ in manifests(names)] + [self._version])
         last = self._last()
         if last > found.final:
-            self._save(found, replace(found, final=last, parts=tuple(part for part in found.parts if part.last > last)))
+            parts = (self._split(part)[-1] if part.has_before(last) else part for part in found.parts if part.last > last)
+            self._save(found, replace(found, final=last, parts=tuple(parts)))
         counting = {part.name for part in self._manifest.parts}
         finals = [float(match[3]) for name in names if (match := FINAL.fullmatch(name))]
         now, closed = time.time(), max(finals, default=0.0)
@@ -203,8 +204,12 @@ class ResultFolder:
     def settle(self, step: str, force: bool) -> None:
         """Everything up to a step is settled; make it final if there is enough of it, or at any rate."""
         with self._change() as before:
-            later = tuple(part for part in before.parts if part.last > step)
-            manifest = self._close(replace(before, parts=before.parts[: len(before.parts) - len(later)]), force)
+            settled = tuple(part for part in before.parts if part.last <= step)
+            later = before.parts[len(settled) :]
+            if later and later[0].has_before(step) and (force or self._is_due(before)):
+                done, *rest = self._split(later[0])
+                settled, later = (*settled, done), (*rest, *later[1:])
+            manifest = self._close(replace(before, parts=settled), force)
             self._save(before, replace(manifest, parts=manifest.parts + later))
             if time.time() >= self._drop_at:
                 self._drop_old(before.created, time.time())
@@ -268,28 +273,42 @@ class ResultFolder:
     def _add(self, parts: Sequence[Part], step: str, rows: pa.Table) -> tuple[Part, ...]:
         """Parts with the rows of one more step. Open files are kept few: with every so many, one file has them all."""
         kept, tables = list(parts), [rows]
-        first, written, level = step, time.time(), 0
+        first, written, level, former = step, time.time(), 0, ""
         while len(tail := kept[1 - MERGED :]) == MERGED - 1 and all(part.level == level for part in tail):
             tables[:0] = self._read(tail)
-            first, written, level = tail[0].first, tail[0].written, level + 1
+            first, written, level, former = tail[0].first, tail[0].written, level + 1, former or tail[-1].last
             del kept[1 - MERGED :]
-        return (*kept, self._write(first, step, level, tables, written, rows.num_rows))
+        return (*kept, self._write(first, step, level, tables, written, rows.num_rows, former))
 
     def _replace_last(self, part: Part, step: str, rows: pa.Table | None) -> Part:
         """A file of several steps, the last of which was done again."""
         assert part.last == step, (part, step)
+        before, _ = self._read_split(part)
+        tables, of_last = ([before], 0) if rows is None else ([before, rows], rows.num_rows)
+        return self._write(part.first, step, part.level, tables, part.written, of_last, part.former)
+
+    def _split(self, part: Part) -> tuple[Part, Part]:
+        """A file of several steps as two: one of the steps before the last, and one of that."""
+        before, last = self._read_split(part)
+        return (
+            self._write(part.first, part.former, part.level, [before], part.written),
+            self._write(part.last, part.last, 0, [last], part.written, part.of_last),
+        )
+
+    def _read_split(self, part: Part) -> tuple[pa.Table, pa.Table]:
         (table,) = self._read([part])
-        tables = [table.slice(0, table.num_rows - part.of_last), *([] if rows is None else [rows])]
-        return self._write(part.first, step, part.level, tables, part.written, 0 if rows is None else rows.num_rows)
+        return table.slice(0, stop := table.num_rows - part.of_last), table.slice(stop)
 
     def _read(self, parts: Sequence[Part]) -> list[pa.Table]:
         return [pq.read_table(pa.BufferReader(self._opened.read(part.name))) for part in parts]
 
-    def _write(self, first: str, last: str, level: int, tables: list[pa.Table], written: float, of_last: int) -> Part:
+    def _write(
+        self, first: str, last: str, level: int, tables: list[pa.Table], written: float, of_last: int = 0, former: str = ""
+    ) -> Part:
         data = _parquet(tables)
         name = f"{first}_{last}-{uuid.uuid4().hex[:8]}.parquet"  # a name of its own: somebody may be reading the one before
         self._opened.write(name, data)
-        return Part(name, first, last, level, data.size, written, of_last)
+        return Part(name, first, last, level, data.size, written, of_last, former)
 
     def _save(self, before: Manifest, after: Manifest) -> None:
         if after == before:

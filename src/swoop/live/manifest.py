@@ -31,8 +31,8 @@ _SIZE = re.compile(r"(\d+(?:\.\d+)?)\s*([kmgt]?)i?b?", re.IGNORECASE)
 class Part:
     """An open file: the steps whose results it has, and when the first of them were written.
 
-    ``of_last`` is how many rows at its end are of the last step, should that be done again; since version 3, in which the last
-    step may be in one file with earlier ones.
+    ``of_last`` is how many rows at its end are of the last step, should that be done again, and ``former`` is the step before
+    that, if there is one; since version 3, in which the last step may be in one file with earlier ones.
     """
 
     name: str
@@ -42,6 +42,11 @@ class Part:
     size: int
     written: float
     of_last: int = 0
+    former: str = ""
+
+    def has_before(self, step: str) -> bool:
+        """Whether all its steps but the last are up to a step."""
+        return bool(self.former) and self.former <= step
 
 
 @dataclass(frozen=True)
