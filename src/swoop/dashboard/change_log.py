@@ -12,6 +12,7 @@ from itertools import chain, groupby
 from typing import IO, TYPE_CHECKING, Any
 
 from swoop.dashboard.wire import shown_id
+from swoop.join.feed import id_as_text
 from swoop.results import FamilyChange
 
 if TYPE_CHECKING:
@@ -131,17 +132,22 @@ class ChangeLog:
 
 
 def _together(known: pa.Schema, more: pa.Schema) -> pa.Schema:
-    """Columns of earlier and of later changes. Ids that are integers now and texts then become texts."""
+    """Columns of earlier and of later changes. Ids that are of one type now and of another then become texts."""
     import pyarrow as pa
 
-    def is_mixed(name: str) -> bool:
-        both = known.field(name).type, more.field(name).type
-        return any(map(pa.types.is_integer, both)) and any(map(pa.types.is_string, both))
-
     for name in _IDS:
-        if name in known.names and name in more.names and is_mixed(name):
+        if name in known.names and name in more.names and known.field(name).type != more.field(name).type:
             known, more = (one.set(one.get_field_index(name), pa.field(name, pa.string())) for one in (known, more))
     return pa.unify_schemas([known, more], promote_options="permissive")
+
+
+def _as_type(column: pa.ChunkedArray, kind: pa.DataType) -> pa.ChunkedArray:
+    """A column of earlier changes as one of all changes."""
+    import pyarrow as pa
+
+    if column.type == kind or not pa.types.is_string(kind):
+        return column.cast(kind)
+    return pa.chunked_array([[None if name is None else id_as_text(name) for name in column.to_pylist()]], kind)
 
 
 def _parts(file: IO[bytes], written: list[tuple[int, int, int]], schema: pa.Schema) -> Iterator[pa.Table]:
@@ -151,7 +157,9 @@ def _parts(file: IO[bytes], written: list[tuple[int, int, int]], schema: pa.Sche
         with pa.ipc.open_stream(os.pread(file.fileno(), end - begin, begin)) as reader:
             table = reader.read_all()
             columns = [
-                table[field.name].cast(field.type) if field.name in table.column_names else pa.nulls(len(table), field.type)
+                _as_type(table[field.name], field.type)
+                if field.name in table.column_names
+                else pa.nulls(len(table), field.type)
                 for field in schema
             ]
             yield pa.table(columns, schema)

@@ -188,10 +188,15 @@ def id_column(ids: list[Id]) -> Any:
     kinds = set(map(type, ids))
     is_large = int in kinds and any(isinstance(name, int) and not -(2**63) <= name < 2**63 for name in ids)
     if len(kinds) > 1 or is_large:
-        ids = [name.decode(errors="backslashreplace") if isinstance(name, bytes) else str(name) for name in ids]
+        ids = [id_as_text(name) for name in ids]
     if str in kinds or len(kinds) > 1:  # surrogates on their own are no UTF-8
         ids = [name.encode(errors="backslashreplace").decode() for name in ids]  # type: ignore[union-attr]
     return pa.array(ids, pa.int64() if not kinds else None)
+
+
+def id_as_text(name: Id) -> str:
+    """An id among ids of other types."""
+    return name.decode(errors="backslashreplace") if isinstance(name, bytes) else str(name)
 
 
 def make_topk(found: Rows, clock: Clock, similarity: Similarity, two_streams: bool) -> TopK:

@@ -102,7 +102,7 @@ class AlertDelivery:
     def _deliver(self, alert: Alert) -> None:
         wait = FIRST_WAIT
         for attempt in range(1, TRIES + 1):
-            untold = self._queue.untold
+            untold = self._queue.untold_before(alert)
             again = self._try({**json.loads(alert.message), "left_out": untold}, f"try {attempt} of {TRIES}")
             if again is None:
                 self._queue.delivered(alert, untold)

@@ -25,10 +25,11 @@ _FILE = re.compile(r"(\d{15})\.json")
 
 @dataclass(frozen=True)
 class Alert:
-    """An alert, in JSON, with the number of the change that it tells of."""
+    """An alert, in JSON, with the number of the change that it tells of, and how many alerts were left out in steps before."""
 
     number: int
     message: str
+    left_out: int = 0
 
 
 @dataclass(frozen=True)
@@ -127,10 +128,18 @@ class AlertQueue:
     @property
     def untold(self) -> int:
         """How many alerts were left out or given up, and no alert has told of them."""
-        return self.taken.left_out + self.position.failed - self.position.told
+        return self._untold(self.taken.left_out)
+
+    def untold_before(self, alert: Alert) -> int:
+        """The same of those before an alert, the first that waits."""
+        return self._untold(alert.left_out)
+
+    def _untold(self, left_out: int) -> int:
+        return max(0, left_out + self.position.failed - self.position.told)
 
     def add(self, until: int, alerts: Sequence[Alert], left_out: int, known: Sequence[str]) -> None:
         """Take the alerts of a step: changes before ``until`` were looked at, and so many more alerts are left out."""
+        alerts = [replace(alert, left_out=self.taken.left_out) for alert in alerts]
         taken = Taken(until, self.taken.left_out + left_out, tuple(known), tuple(alerts))
         if not alerts and not left_out and taken.known == self.taken.known:
             return

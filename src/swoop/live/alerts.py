@@ -144,6 +144,9 @@ class AlertOutput:
         least = self._settings.min_size or 2
         for place, change in enumerate(changes):
             name = json.dumps(change.key, default=in_json)
+            if (former := json.dumps(change.family, default=in_json)) in known:  # so an earlier release called it
+                del known[former]
+                known[name] = None
             if change.kind in ("ended", "merged") and name in known:
                 del known[name]
                 if change.kind == "merged":  # what it has become is known by it
