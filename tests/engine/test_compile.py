@@ -10,7 +10,6 @@ import shutil
 import stat
 import subprocess
 import sys
-import threading
 from pathlib import Path
 
 import pytest
@@ -247,14 +246,59 @@ def test_warmup_can_be_quiet(capsys: pytest.CaptureFixture[str]) -> None:
     assert "ready" not in capsys.readouterr().err
 
 
-def test_one_process_compiles_and_the_others_wait() -> None:
-    from swoop.join import warmup
+SLOW = """
+import runpy, sys, time
+from pathlib import Path
+from swoop.engine import machine_code
 
-    done: list[float] = []
-    other = threading.Thread(target=lambda: done.append(swoop.warmup(quiet=True)))
-    with warmup._alone():
-        other.start()
-        other.join(0.3)
-        assert not done
-    other.join(60)
-    assert done
+save = machine_code.KernelCache.save_overload
+
+def slowly(self, *given):
+    while not Path(sys.argv[2]).exists():
+        time.sleep(0.01)
+    print("compiled")
+    save(self, *given)
+
+machine_code.KernelCache.save_overload = slowly
+runpy.run_path(sys.argv[1])
+"""
+
+
+def test_one_process_compiles_and_the_others_wait(tmp_path: Path) -> None:
+    """Whatever they begin with: here the first has compiled a kernel, and not yet saved it, when the second needs it."""
+    module, go = tmp_path / "small.py", tmp_path / "go"
+    module.write_text(SMALL)
+    code = tmp_path / "slow.py"
+    code.write_text(SLOW)
+    environment = os.environ | {"NUMBA_CACHE_DIR": str(tmp_path / "cache")}
+
+    def start() -> subprocess.Popen[str]:
+        started = subprocess.Popen(
+            [sys.executable, str(code), str(module), str(go)],
+            stdout=subprocess.PIPE,
+            stderr=subprocess.PIPE,
+            text=True,
+            env=environment,
+        )
+        assert started.stderr is not None
+        assert started.stderr.readline().startswith(NOTICE)
+        return started
+
+    first = start()
+    second = start()
+    go.touch()
+    assert first.communicate(timeout=60)[0].split() == ["compiled", "compiled", "1"]
+    assert second.communicate(timeout=60)[0].split() == ["1"]
+
+
+def test_who_was_stopped_while_compiling_is_not_waited_for_for_ever(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    from swoop.engine import machine_code
+
+    monkeypatch.setattr(machine_code, "LONGEST", 0.1)
+    first, second = (machine_code.Turn(tmp_path / "new" / "kernel.lock") for _ in range(2))
+    assert first.take()
+    assert not second.take()
+    first.give_back()
+    assert second.take()
+    nowhere = machine_code.Turn(tmp_path / "new" / "kernel.lock" / "below")
+    assert not nowhere.take()

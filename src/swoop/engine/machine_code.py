@@ -8,6 +8,8 @@ A package that was built for a platform brings machine code along, in folders ``
 of processors that is common, and is taken where the processor has that level and the cache has nothing; its key in the index is
 Numba's, with the level in place of a processor's name. ``python -m swoop.engine.machine_code`` prints the settings with which
 Numba compiles for the level.
+
+Of several processes that need the same kernel at once, one compiles it; the others wait, and load it.
 """
 
 from __future__ import annotations
@@ -17,11 +19,12 @@ import os
 import platform
 import re
 import sys
+import time
 from collections.abc import Callable
 from contextlib import suppress
 from functools import cache
 from pathlib import Path
-from typing import Any, ClassVar
+from typing import IO, Any, ClassVar
 
 import llvmlite.binding as llvm
 import numba
@@ -30,6 +33,9 @@ from numba.core import caching, config
 PREBUILT = "prebuilt"
 LEVELS = {"x86_64": ("x86-64-v3", ("avx2", "bmi", "bmi2", "f16c", "fma", "lzcnt", "movbe", "popcnt", "sse4.2"))}
 """By the machine: the name of its level, and features that a processor of the level has."""
+
+LONGEST = 180.0
+"""Seconds for which the machine code of another process is waited for. It may have been stopped in the middle."""
 
 _notice_shown = False
 
@@ -128,6 +134,37 @@ class _Prebuilt(caching.FunctionCache):  # type: ignore[misc]
         return (key[0], (key[1][0], level(), ""), *key[2:])
 
 
+class Turn:
+    """Whose turn it is to compile, among the processes of a machine, as far as files can be locked."""
+
+    def __init__(self, path: Path) -> None:
+        self._path = path
+        self._file: IO[str] | None = None
+
+    def take(self) -> bool:
+        """Wait until nobody else has it. Whether that is so: one may wait too long, or be unable to."""
+        self.give_back()  # of a compilation that was interrupted
+        with suppress(ImportError, OSError):  # there is no such lock on Windows, and no file where nothing can be written
+            import fcntl
+
+            self._path.parent.mkdir(parents=True, exist_ok=True)
+            self._file = self._path.open("w")
+            until = time.monotonic() + LONGEST
+            while time.monotonic() < until:
+                try:
+                    fcntl.flock(self._file, fcntl.LOCK_EX | fcntl.LOCK_NB)
+                    return True
+                except BlockingIOError:
+                    time.sleep(0.05)
+        return False
+
+    def give_back(self) -> None:
+        """Let the next one go on."""
+        if self._file is not None:
+            self._file.close()
+            self._file = None
+
+
 class KernelCache(caching.FunctionCache):  # type: ignore[misc]
     """The machine code of a kernel on disk."""
 
@@ -137,8 +174,19 @@ class KernelCache(caching.FunctionCache):  # type: ignore[misc]
         super().__init__(function)
         prebuilt = os.path.isdir(os.path.join(os.path.dirname(function.__code__.co_filename), PREBUILT))
         self._prebuilt = _Prebuilt(function) if prebuilt and level() else None
+        self._turn = Turn(Path(self._cache_path, f"{self._impl.filename_base}.lock"))
 
     def load_overload(self, signature: Any, target_context: Any) -> Any:
+        found = self._find(signature, target_context)
+        if found is None:
+            _show_notice()
+            self._turn.take()
+            found = self._find(signature, target_context)  # another process may have compiled it meanwhile
+            if found is not None:
+                self._turn.give_back()
+        return found
+
+    def _find(self, signature: Any, target_context: Any) -> Any:
         found = None
         try:
             found = super().load_overload(signature, target_context)
@@ -150,8 +198,6 @@ class KernelCache(caching.FunctionCache):  # type: ignore[misc]
         if found is None and self._prebuilt is not None:
             with suppress(Exception):
                 found = self._prebuilt.load_overload(signature, target_context)
-        if found is None:
-            _show_notice()
         return found
 
     def is_filled(self) -> bool:
@@ -163,6 +209,7 @@ class KernelCache(caching.FunctionCache):  # type: ignore[misc]
     def save_overload(self, signature: Any, data: Any) -> None:
         with suppress(OSError):  # a read-only cache: compiled for this process only
             super().save_overload(signature, data)
+        self._turn.give_back()
 
 
 @cache

@@ -6,50 +6,31 @@ import os
 import subprocess
 import sys
 import time
-from collections.abc import Iterator
-from contextlib import ExitStack, contextmanager, suppress
-from pathlib import Path
 
 
 def warmup(*, quiet: bool = False, families: bool = False, all_pairs: bool = False) -> float:
     """Compile every kernel that a join needs, or load it from the cache. Returns the seconds that took.
 
     With ``families=True``, also those of :class:`swoop.Families`; with ``all_pairs=True``, also those of joins with ``k=None``.
-    Of several processes on a machine, one compiles; the others wait and load what it has compiled.
+    Of several processes on a machine, one compiles a kernel; the others wait and load what it has compiled.
 
     >>> import swoop
     >>> swoop.warmup(quiet=True) > 0
     True
     """
     start = time.perf_counter()
-    with _alone():
-        meanwhile = _begin_with_families() if families else None
-        _warm_pairs()
-        if families:
-            if meanwhile is not None:
-                meanwhile.wait()
-            _warm_families()
-        if all_pairs:
-            _warm_all_pairs()
+    meanwhile = _begin_with_families() if families else None
+    _warm_pairs()
+    if families:
+        _warm_families()
+    if all_pairs:
+        _warm_all_pairs()
+    if meanwhile is not None:
+        meanwhile.wait()
     seconds = time.perf_counter() - start
     if not quiet:
         print(f"swoop: the engine is compiled and ready ({seconds:.1f} s)", file=sys.stderr)
     return seconds
-
-
-@contextmanager
-def _alone() -> Iterator[None]:
-    """While no other process of this machine is here, as far as files can be locked."""
-    from swoop.engine import machine_code
-
-    with ExitStack() as locked:
-        with suppress(ImportError, OSError):  # there is no such lock on Windows, and no file where nothing can be written
-            import fcntl
-
-            folder = Path(machine_code.cache_directory(machine_code.__file__))
-            folder.mkdir(parents=True, exist_ok=True)
-            fcntl.flock(locked.enter_context((folder / "compiling.lock").open("w")), fcntl.LOCK_EX)
-        yield
 
 
 def _warm_pairs() -> None:
