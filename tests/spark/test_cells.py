@@ -11,6 +11,7 @@ import random
 import re
 import shutil
 from collections import Counter
+from collections.abc import Callable
 from dataclasses import replace
 from pathlib import Path
 from typing import Any
@@ -19,11 +20,11 @@ from unittest.mock import patch
 import pandas as pd
 import pyarrow as pa
 import pytest
-from hypothesis import HealthCheck, given, settings
+from hypothesis import HealthCheck, example, given, settings
 from hypothesis import strategies as st
 from pyspark.serializers import CloudPickleSerializer
 
-from swoop.errors import InternalError, InvalidArgument, InvalidFile, NotInWindow, SwoopError
+from swoop.errors import CapacityExceeded, InternalError, InvalidArgument, InvalidFile, NotInWindow, SwoopError
 from swoop.join.topk_join import TopKJoin
 from swoop.live import chunks
 from swoop.live.cell import Cell, CellState, error_from_json, error_to_json
@@ -213,6 +214,57 @@ def test_drivers_that_die(folder: Path, case: Run, groups: int, chance: random.R
         check(folder, case, run_cells(fresh(folder), case, groups, chance, dies=0.3))
 
 
+PASSING = Run([[*(Row(n, 0, (1,)) for n in range(3)), Row(3, 20, ()), Row(4, 40, ())]], frozenset(), replace(SPEC, lateness=0))
+"""Three pairs, which come and go within a batch."""
+
+
+@settings(max_examples=30, deadline=None, suppress_health_check=[HealthCheck.function_scoped_fixture])
+@given(runs(), st.integers(1, 12), st.integers(2, 3), st.integers(0, 2**32).map(random.Random))
+@example(PASSING, 2, 2, random.Random(1))
+def test_too_many_pairs(folder: Path, case: Run, most: int, groups: int, chance: random.Random) -> None:
+    """All cells together have too many in the batch in which one engine has; both go on where the limit is higher."""
+    least = case.spec.pairs.min_similarity
+    if least is None:
+        least = -8 if case.spec.pairs.similarity.name == "hamming" else 0
+    spec = with_join(case.spec, k=None, min_similarity=least, max_pairs=most)
+    case = replace(case, ends=frozenset(), spec=spec)
+    places = (fresh(folder) / "alone", folder / "cells")
+    cluster = Cluster(case, groups, chance)
+    live: list[Any] = [live_runs.start(places[0], spec), start(places[1], cluster)]
+
+    def is_refused(step: Callable[[], Any]) -> bool:
+        try:
+            step()
+        except CapacityExceeded as error:
+            assert f"max_pairs={most}" in str(error)  # noqa: PT017
+            return True
+        return False
+
+    def advance(batch: int | None, run: str) -> list[bool]:
+        """Both by a batch, or to the end: whether they refuse."""
+        if batch is None:
+            return [is_refused(one.finish) for one in live]
+        sets = table(case.batches[batch], case.spec)
+        told = cluster.run(sets, None, run)
+        return [is_refused(lambda: live[0].process(batch, sets)), is_refused(lambda: live[1].process(batch, told))]
+
+    name = "first"
+    for batch in (*range(len(case.batches)), None):
+        before = [dict(kept.committed) for kept in cluster.kept]
+        refused = advance(batch, name)
+        assert refused[0] == refused[1]
+        if refused[0]:
+            case = replace(case, spec=with_join(spec, max_pairs=None))
+            cluster.spec = replace(case.spec, cells=cluster.spec.cells)
+            for kept, old in zip(cluster.kept, before, strict=True):
+                kept.committed = old
+            live[:] = live_runs.start(places[0], case.spec), start(places[1], cluster)
+            name = "second"
+            assert advance(batch, name) == [False, False]
+    for place, one in zip(places, live, strict=True):
+        check(place, case, one)
+
+
 CHECKPOINTS = [DATA / "cells.zip", *sorted(DATA.glob("release-*/cells*.zip"))]
 
 
@@ -270,6 +322,7 @@ def test_texts_to_show_are_those_of_one_engine(folder: Path, copies: str) -> Non
         if batch == 2:
             live = start(folder / "cells", cluster)  # what is resumed knows the same
         assert list(live.topk) == list(alone.topk)
+        assert live.topk.families() == alone.topk.families()
         assert [live.texts(pair) for pair in live.topk] == [alone.texts(pair) for pair in alone.topk]
         assert [live.explain(pair) for pair in live.topk] == [alone.explain(pair) for pair in alone.topk]
         if batch == 1:

@@ -157,8 +157,8 @@ class CellEngines(GridEngines):
     def _apply(self, events: pa.Table, now: int) -> Changes:
         with self._reading:
             changes = self._merge.apply(events, now)
-        if (most := self._spec.pairs.max_pairs) is not None and len(self._merge) > most:
-            raise too_many_pairs(len(self._merge), most, "after this batch")
+        if (most := self._spec.pairs.max_pairs) is not None and self._merge.most > most:
+            raise too_many_pairs(self._merge.most, most, "in this batch")
         return changes
 
     def _union(self) -> pa.Table:

@@ -50,7 +50,7 @@ def _by_order_before(entry: Entry) -> Order:
 class Merge:
     """The union of the cells' top-k, of which the first k are the top-k of all. ``k`` None: all of them are.
 
-    ``now`` is the time up to which all changes are known.
+    ``now`` is the time up to which all changes are known; ``most``, how many pairs there were at once since the one before.
     """
 
     tiebreak: ClassVar = Part.TIEBREAK
@@ -68,6 +68,7 @@ class Merge:
         self._now = now
         if union is not None and union.num_rows:
             check_pairs(union, self.tiebreak, two_streams, SHARES)
+        self.most = 0
         self._schema = union.schema if union is not None else pa.schema([])
         self._entries: list[Entry] = []
         self._left: dict[Order, Row] = {}  # pairs that have left the union in the last step, by the keys of their sets
@@ -89,12 +90,13 @@ class Merge:
 
         O(log n) comparisons for each, and a move in a list of n, with n pairs in the top-k of all cells.
         """
-        self._now, self._left = now, {}
+        self._now, self._left, self.most = now, {}, 0
         found: list[tuple[int, Kind, Row]] = []
         if events.num_rows:
             self._schema = unified(self._schema, events.schema)
             for step, rows in groupby(sorted(self._noted(events.to_pylist()), key=self._step), self._step):
                 found += self._apply_step(step[0], step[1], list(rows))
+                self.most = max(self.most, len(self._entries))
         return self._changes(found)
 
     def _noted(self, rows: list[Row]) -> list[Row]:
@@ -180,10 +182,6 @@ class Merge:
     def topk(self) -> TopK:
         top = [self._shown(entry, self._now) for entry in self._entries[: self._k]]
         return TopK(len(top), lambda index: self._pair(top[index]), lambda: self._columns(top))
-
-    def __len__(self) -> int:
-        """How many pairs the top-k of all cells have."""
-        return len(self._entries)
 
     def skyband(self) -> list[SkybandStep]:
         """How similar a new pair must be to matter, as far as the pairs of the cells' top-k tell."""
