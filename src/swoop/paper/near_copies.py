@@ -16,7 +16,7 @@ from swoop.paper.data_sets import DataSet, generate, generate_warm
 from swoop.paper.measure import as_table
 
 LEAST = 0.8  # from which similarity on sets are linked
-MOST = 100_000  # pairs of equal sets that are counted
+MOST, EVERY = 100_000, 100  # pairs of equal sets that are counted; after how many sets
 WAVE, WAVE_SIZE = 10_000, 30  # sets in the window that are all of one family, and their tokens
 
 
@@ -35,10 +35,12 @@ def report(sets: int, rounds: int) -> list[str]:
         "Copies are the most similar pairs there can be: with them in the top-k, hardly anything else has to be looked at.",
         "Where they count once, the join has to find what is similar without being equal.",
         "",
-        "Where each copy counts, ten pairs of different sets are in the top-k at any moment only if k is larger, by as many",
-        f"pairs of equal sets as there may be at once (counted up to {MOST:,}). To see the same ten pairs:",
+        "Where each copy counts, pairs of equal sets come first. For ten pairs of different sets behind them, k has to be",
+        f"larger by as many as there are of those at once (looked at after every {EVERY} sets, counted up to {MOST:,}). One",
+        "pair may still be there several times, once for each copy. So to see ten different pairs, k is at least this, and",
+        "the rate at most this:",
         "",
-        '| data set | k with `copies="each"` | sets/s | k with `copies="once"` | sets/s | |',
+        '| data set | k with `copies="each"`, at least | sets/s | k with `copies="once"` | sets/s | |',
         "|---|--:|--:|--:|--:|--:|",
         *(_same_pairs(name, data_set, rounds) for name, data_set in _data_sets(sets)[2:]),
         "",
@@ -85,23 +87,22 @@ def _copies(name: str, data_set: DataSet, rounds: int) -> str:
 
 def _same_pairs(name: str, data_set: DataSet, rounds: int) -> str:
     table, window = as_table(data_set), data_set.window_for(10_000)
-    equal = _most_equal(table, window)
-    k = 10 + (MOST if equal is None else equal)
+    k = 10 + _most_equal(table, window)
     each = min(_spent(swoop.TopKJoin(k, window), table) for _ in range(rounds))
     once = min(_spent(swoop.TopKJoin(10, window, copies="once"), table) for _ in range(rounds))
     rates = [f"{len(data_set) / spent:,.0f}" for spent in (each, once)]
-    return f"| {name} | {k:,}{' and more' if equal is None else ''} | {rates[0]} | 10 | {rates[1]} | {each / once:.1f} × |"
+    return f"| {name} | {k:,} | {rates[0]} | 10 | {rates[1]} | {each / once:.1f} × |"
 
 
-def _most_equal(table: pa.Table, window: float) -> int | None:
-    """How many pairs of equal sets there are at once, at most; None if they are too many to be counted."""
+def _most_equal(table: pa.Table, window: float) -> int:
+    """How many pairs of equal sets there are at once, as far as they are counted."""
     join, most = swoop.TopKJoin(None, window, min_similarity=1, max_pairs=MOST), 0
     try:
-        for first in range(0, table.num_rows, 100):
-            join.insert_many(table.slice(first, 100))
+        for first in range(0, table.num_rows, EVERY):
+            join.insert_many(table.slice(first, EVERY))
             most = max(most, join.stats.stock_size)
     except CapacityExceeded:
-        return None
+        return MOST
     return most
 
 
