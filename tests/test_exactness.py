@@ -114,14 +114,16 @@ class AnyActions(RuleBasedStateMachine):
         similarity=st.sampled_from(SIMILARITIES),
         two_streams=st.booleans(),
         k=st.sampled_from([1, 2, 4, 50, None]),
+        copies=st.sampled_from(["each", "once"]),
     )
-    def start(self, data: st.DataObject, similarity: str, two_streams: bool, k: int | None) -> None:
+    def start(self, data: st.DataObject, similarity: str, two_streams: bool, k: int | None, copies: Any) -> None:
         self.options = {
             "k": k,
             "window": data.draw(windows()),
             "similarity": similarity,
             "two_streams": two_streams,
             "min_similarity": data.draw(reachable(similarity) if k is None else thresholds(similarity)),
+            "copies": copies,
         }
         algorithm = "swoop" if k is None else data.draw(st.sampled_from(["swoop", "swoop", "swoop-minimal"]))
         self.limits = data.draw(limits(200))

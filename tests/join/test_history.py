@@ -145,11 +145,12 @@ def cases(draw: st.DrawFn, size: int = 25) -> Case:
         table = table.append_column("title", pa.array(title, pa.string())).append_column("body", pa.array(body, pa.string()))
         tokens = swoop.words("title", "body")
     similarity = draw(st.sampled_from(SIMILARITIES))
+    k = draw(st.sampled_from([1, 2, 5, 100, None]))
     options = {
-        "k": draw(st.sampled_from([1, 2, 5, 100])),
+        "k": k,
         "window": draw(st.integers(1, 20)),
         "similarity": similarity,
-        "min_similarity": draw(thresholds(similarity)),
+        "min_similarity": draw(reachable(similarity) if k is None else thresholds(similarity)),
     }
     keys = tuple(TENANTS[row["key"]] for row in usable)
     return Case(table, records, len(rows) - len(usable), options, tokens, "side" if two_streams else None, keys)
@@ -252,9 +253,8 @@ def test_keys_are_histories_of_their_own(data: st.DataObject) -> None:
     for key in TENANTS:
         own = replace(case, records=[record for record, of in zip(case.records, case.keys, strict=True) if of == key])
         assert [stay._replace(by=()) for stay in stays if stay.by == key] == alone(own, key, **options)
-        if options["copies"] == "each":
-            expected = stays_of(own.records, **case.options, two_streams=case.stream is not None)
-            assert sorted([row[2:] for row in plain if row[:2] == key], key=repr) == expected
+        expected = stays_of(own.records, **case.options, **options, two_streams=case.stream is not None)
+        assert sorted([row[2:] for row in plain if row[:2] == key], key=repr) == expected
     assert [stay.by for stay in stays] == [key for key in TENANTS for stay in stays if stay.by == key]
 
 

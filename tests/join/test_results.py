@@ -7,12 +7,15 @@ from __future__ import annotations
 
 import datetime as dt
 import re
+from dataclasses import replace
+from typing import Any
 
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
 import swoop
+from tests.support.histories import History, histories, insert
 
 
 def example(**options: object) -> swoop.TopKJoin:
@@ -124,20 +127,20 @@ def test_public_names(name: str) -> None:
         _ = swoop.nonsense
 
 
-@settings(max_examples=50)
-@given(st.lists(st.lists(st.integers(0, 9), min_size=1, max_size=3), max_size=20), st.sampled_from([1, 3, 50]))
-def test_families_of_the_top_are_connected_by_its_pairs(sets: list[list[int]], k: int) -> None:
-    join = swoop.TopKJoin(k, None, min_similarity=0.3)
-    for number, tokens in enumerate(sets):
-        join.insert(tokens, id=f"set {number}")
-    found = join.topk().families()
-    home = {name: place for place, family in enumerate(found) for name in family}
-    assert all(home[pair.newer] == home[pair.older] for pair in join.topk())
-    assert sum(map(len, found)) == len(home) == len({name for pair in join.topk() for name in (pair.newer, pair.older)})
-    assert sum(len(family) - 1 for family in found) <= len(join.topk())  # no more sets than pairs can connect
-    assert [(-len(family), int(str(family[0])[4:])) for family in found] == sorted(
-        (-len(family), min(int(str(name)[4:]) for name in family)) for family in found
-    )
+@settings(max_examples=100)
+@given(histories() | histories(all_pairs=True), st.integers(1, 50))
+def test_families_of_the_top_are_connected_by_its_pairs(history: History, names: int) -> None:
+    """Also where sets share their ids."""
+    join = history.join()
+    for number, record in enumerate(history.records):
+        insert(join, [replace(record, id=f"set {number % names}")])
+    families: list[set[Any]] = []
+    for pair in join.topk():
+        touched = [family for family in families if family & {*pair.arrivals}]  # type: ignore[misc]
+        families = [family for family in families if family not in touched]
+        families.append({*pair.arrivals}.union(*touched))  # type: ignore[misc]
+    expected = sorted((sorted(family) for family in families), key=lambda family: (-len(family), family[0]))
+    assert join.topk().families() == [[f"set {number % names}" for number in family] for family in expected]
 
 
 def test_any_id_has_a_column() -> None:
