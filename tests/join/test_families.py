@@ -11,6 +11,7 @@ import json
 import random
 import subprocess
 import sys
+import tempfile
 import threading
 from collections import Counter
 from collections.abc import Callable
@@ -22,6 +23,7 @@ import pyarrow as pa
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
+from hypothesis.stateful import RuleBasedStateMachine, initialize, precondition, rule
 
 import swoop
 from swoop import oracle
@@ -36,9 +38,19 @@ from swoop.results import Family, FamilyChange
 from swoop.spec import FamilySpec
 from tests.join.test_crafted_files import put, with_column, with_settings
 from tests.support.crafted import Members, members_of, read, written
-from tests.support.family_trials import ORDERS, THRESHOLDS, WAYS, FamilyTrial, insert, run, run_as_history, run_interrupted
+from tests.support.family_trials import (
+    ORDERS,
+    THRESHOLDS,
+    WAYS,
+    FamilyTrial,
+    insert,
+    judged_members,
+    run,
+    run_as_history,
+    run_interrupted,
+)
 from tests.support.faults import Fault, failing_allocations, interrupted_lines
-from tests.support.histories import SIMILARITIES, limits, records, windows
+from tests.support.histories import SIMILARITIES, TOKEN_TYPES, limits, records, windows
 
 
 @settings(max_examples=200)
@@ -59,6 +71,70 @@ def test_same_as_brute_force_after_every_arrival(
         feed.extend(families.changes())
         families._check()
     assert feed == oracle.family_changes(stream, **options)
+
+
+class AnyActions(RuleBasedStateMachine):
+    """Insertions, bulks, time, saving and loading in any order, read now and then; brute force is asked for everything."""
+
+    @initialize(data=st.data(), similarity=st.sampled_from(SIMILARITIES), window=windows(), tiny=limits(100))
+    def start(self, data: st.DataObject, similarity: str, window: Any, tiny: Any) -> None:
+        least = data.draw(st.sampled_from(THRESHOLDS.get(similarity, (0.0, 0.2, 1 / 3, 0.5, 0.7, 1.0))))
+        self.options: Any = {"min_similarity": least, "window": window, "similarity": similarity}
+        self.limits, self.token_type = tiny, data.draw(TOKEN_TYPES)
+        with use(tiny):
+            self.families = swoop.Families(**self.options)
+        self.records: list[Record] = []
+        self.now = 0
+        self.feed: list[FamilyChange] = []
+
+    @rule(data=st.data(), size=st.sampled_from([1, 1, 2, 5]))
+    def insert(self, data: st.DataObject, size: int) -> None:
+        numbers = st.lists(st.integers(0, 7), max_size=5)
+        name = data.draw(st.sampled_from([None, "seven", b"seven"]))  # a column has one type
+        for _ in range(size):
+            self.now += data.draw(st.sampled_from([0, 0, 1, 2, 9]))
+            self.records.append(Record(list(map(self.token_type, data.draw(numbers))), self.now, name))
+        insert(self.families, self.records[-size:])
+
+    @precondition(lambda self: self.records)
+    @rule(step=st.sampled_from([0, 1, 5, 40]))
+    def advance(self, step: int) -> None:
+        self.now += step
+        self.families.advance(self.now)
+
+    @rule()
+    def save_and_load(self) -> None:
+        with tempfile.TemporaryDirectory() as folder, use(self.limits):
+            self.families.save(Path(folder) / "families")
+            self.families = swoop.Families.load(Path(folder) / "families")
+
+    @rule()
+    def shrink(self) -> None:
+        self.families._engine.shrink()
+
+    @rule()
+    def read_changes(self) -> None:
+        self.feed.extend(self.families.changes())
+
+    @precondition(lambda self: self.records)
+    @rule(order=st.sampled_from(ORDERS))
+    def look(self, order: Any) -> None:
+        found = self.families.families(order=order)
+        assert list(found) == oracle.families(self.records, **self.options, now=self.now, order=order)
+        members = judged_members(self.records, self.options, self.now)
+        assert [self.families.members(family) for family in found] == [members[family.arrival] for family in found]
+        self.families._check()
+
+    def teardown(self) -> None:
+        if getattr(self, "records", None):
+            self.look("size")
+            self.read_changes()
+            assert self.feed == oracle.family_changes(self.records, **self.options, now=self.now)
+
+
+TestAnyActions = AnyActions.TestCase
+TestAnyActions.pytestmark = [pytest.mark.no_cover]
+TestAnyActions.settings = settings(max_examples=40, stateful_step_count=15)
 
 
 @pytest.mark.no_cover
@@ -216,6 +292,7 @@ def test_frames_and_notebooks() -> None:
         ({"min_similarity": None}, InvalidType, "min_similarity must be a number"),
         ({"min_similarity": "0.5"}, InvalidType, "min_similarity must be a number"),
         ({"similarity": "hamming"}, InvalidArgument, "must not be above 0 for hamming"),
+        ({"similarity": "overlap", "min_similarity": 1e12}, InvalidArgument, "at most 33,554,431 for overlap"),
         ({"window": 0}, InvalidArgument, "longer than 0"),
         ({"similarity": "jacard"}, InvalidArgument, "did you mean 'jaccard'"),
     ],

@@ -20,7 +20,7 @@ import swoop
 from swoop import oracle
 from swoop.engine import thresholds
 from swoop.oracle import Record
-from swoop.results import Family, FamilyChange
+from swoop.results import Family, FamilyChange, Id
 from swoop.similarity import Similarity
 from tests.support.faults import Fault
 from tests.support.histories import SIMILARITIES
@@ -51,7 +51,7 @@ class FamilyTrial:
         rng = random.Random(f"{seed} families")
         similarity: Any = rng.choice([*SIMILARITIES, TVERSKY])
         window: Any = rng.choice([*WINDOWS, swoop.last(rng.choice([1, 5, 20])), None])
-        least = THRESHOLDS.get(similarity, (0.0, 0.2, 1 / 3, 0.5, 0.5, 0.7, 1.0)) if similarity != TVERSKY else (0.5, 0.7)
+        least = THRESHOLDS.get(similarity, (0.0, 0.2, 1 / 3, 0.5, 0.5, 0.7, 1.0)) if similarity != TVERSKY else (0.5, 0.7, 7.0)
         options = {"min_similarity": rng.choice(least), "window": window, "similarity": similarity}
         records = stream(rng, rng.randrange(1, size), False)
         is_timed = isinstance(window, int)
@@ -65,6 +65,14 @@ class FamilyTrial:
 
     def judged(self, arrived: int, now: Any = None, order: str = "size") -> list[Family]:
         return oracle.families(self.records[:arrived], **self.options, now=now, order=order)
+
+
+def judged_members(records: list[Record], options: dict[str, Any], now: Any) -> dict[int, list[Id]]:
+    """What families have in the window, by brute force: by their first sets."""
+    stream = oracle._Stream(records, options["window"], options["similarity"], False, options["min_similarity"], "each")
+    at = stream.ticks_of(now)
+    found, _ = oracle._grow_families(stream, at)
+    return {first: [stream.name(n) for n in members if stream.is_valid(n, at)] for first, members in found.items()}
 
 
 def insert(families: swoop.Families, part: list[Record]) -> None:
