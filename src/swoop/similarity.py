@@ -20,6 +20,7 @@ Function = Callable[[int, int, int], float]
 
 JACCARD, COSINE, DICE, OVERLAP, HAMMING, USER = range(6)
 LARGEST = 1e300  # absolute value of min_similarity
+MAX_SET_SIZE = 2**25 - 1  # tokens
 
 
 class Similarity:
@@ -176,6 +177,10 @@ def check_min_similarity(similarity: Similarity, value: float | None) -> float |
     if similarity.kind == HAMMING and value > 0:
         raise InvalidArgument(
             f"min_similarity must not be above 0 for hamming, whose similarity is minus the distance; got {value!r}"
+        )
+    if similarity.kind == OVERLAP and value > MAX_SET_SIZE:
+        raise InvalidArgument(
+            f"min_similarity must be at most {MAX_SET_SIZE:,} for overlap, as many tokens as a set may have; got {value!r}"
         )
     return float(value)
 

@@ -373,6 +373,7 @@ def test_what_does_not_fit_into_memory(lines: Path, monkeypatch: pytest.MonkeyPa
         (("-k", "all"), "-k all needs --min-similarity"),
         (("--similarity", "jacard"), "did you mean 'jaccard'?"),
         (("--min-similarity", "2"), "min_similarity must be from 0 to 1"),
+        (("--min-similarity", "1e12", "-s", "overlap"), "at most 33,554,431 for overlap"),
         (("--tokenizer", "verbs"), "unknown tokenizer 'verbs'"),
         (("--out", "results.txt"), "must end with .parquet"),
         (("--show", "-1"), "--show must be from 0"),

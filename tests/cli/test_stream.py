@@ -383,6 +383,7 @@ def test_alerts(tmp_path: Path, folder: Path) -> None:
         (("--alert", ""), "--alert: the command of an alert has no words"),
         (("--alert", "https://me:secret@host/"), "before the @"),
         (("--alert", "echo", "--families", 0.5, "--alert-from", 2.5), "a number of records, not 2.5"),
+        (("--alert", "echo", "--alert-from", 20), "--alert-from: min_similarity must be from 0 to 1 for jaccard, not 20.0"),
         (("--alert", "echo", "--alert-limit", 0), "per_minute of an alert must be from 1 to 6000, not 0"),
     ],
 )

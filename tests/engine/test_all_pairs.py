@@ -30,8 +30,13 @@ USER_DEFINED = [
 
 
 @settings(max_examples=60)
-@given(histories(all_pairs=True), st.sampled_from(USER_DEFINED), st.sampled_from([0.0, 0.2, 0.5, 2 / 3, 1.0]))
+@given(
+    histories() | histories(all_pairs=True),
+    st.sampled_from(USER_DEFINED),
+    st.sampled_from([-1e300, 0.0, 0.2, 0.5, 2 / 3, 1.0, 1.0, 7.0, 1e300]),
+)
 def test_user_defined_similarities(history: History, similarity: swoop.Similarity, least: float) -> None:
+    """A threshold may be any: from one that no pair reaches on, there are none."""
     options = {**history.options, "similarity": similarity, "min_similarity": least}
     with use(history.limits):
         join = swoop.TopKJoin(**options, track_changes=True)
@@ -119,6 +124,13 @@ def test_a_window_of_the_last_sets_keeps_them_when_one_is_refused() -> None:
         ({"min_similarity": -0.1}, InvalidArgument, "from 0 to 1 for jaccard"),
         ({"min_similarity": math.nan}, InvalidType, "min_similarity must be a number"),
         ({"min_similarity": 1, "similarity": "hamming"}, InvalidArgument, "must not be above 0 for hamming"),
+        (
+            {"min_similarity": 1e12, "similarity": "overlap"},
+            InvalidArgument,
+            "at most 33,554,431 for overlap, .*; got 1000000000000.0",
+        ),
+        ({"min_similarity": 2**25, "similarity": "overlap", "k": 3}, InvalidArgument, "as many tokens as a set may have"),
+        ({"min_similarity": 1.01, "similarity": "cosine", "k": 3}, InvalidArgument, "from 0 to 1 for cosine, not 1.01"),
         ({"min_similarity": "0.5"}, InvalidType, "min_similarity must be a number"),
         ({"min_similarity": 0.5, "max_pairs": 0}, InvalidArgument, "max_pairs must be from 1 to 2147483647, not 0"),
         ({"min_similarity": 0.5, "max_pairs": 2**31}, InvalidArgument, "max_pairs must be from 1 to"),

@@ -11,10 +11,10 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 import swoop
-from swoop.engine.rank import MAX_SET_SIZE
 from swoop.errors import InvalidData
 from swoop.join import unusable
 from swoop.join.unusable import why_unusable
+from swoop.similarity import MAX_SET_SIZE
 from swoop.times import FIRST_DATETIME, LAST_DATETIME, LATEST
 
 

@@ -482,5 +482,7 @@ def test_refused(to: Any, asked: dict[str, Any], error: type[Exception], says: s
 def test_pairs_have_a_similarity_and_families_a_size(folder: Path) -> None:
     with pytest.raises(InvalidArgument, match="only families have a min_size"):
         alerts_of(folder, SPEC, settings_for(None, min_size=3))
+    with pytest.raises(InvalidArgument, match="of an alert, min_similarity must be from 0 to 1 for jaccard, not 1.5"):
+        alerts_of(folder, SPEC, settings_for(None, min_similarity=1.5))
     with pytest.raises(InvalidArgument, match="has min_size"):
         alerts_of(folder, families(SPEC, 0.5), settings_for(None, min_similarity=0.9))

@@ -137,9 +137,7 @@ def opened(path: str | Path) -> Folder:
 
 def alerts_of(folder: Path, spec: StreamSpec, settings: AlertSettings) -> AlertOutput:
     """The alerts of a live join, or of live families."""
-    return AlertOutput(
-        settings, opened(folder).inner("swoop").inner("alerts"), "run", families=isinstance(spec.join, FamilySpec)
-    )
+    return AlertOutput(settings, opened(folder).inner("swoop").inner("alerts"), "run", spec.join)
 
 
 @contextmanager

@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING, Any
 
 from swoop.cli.console import counted, info
 from swoop.cli.guard import WrongUsage
+from swoop.errors import InvalidArgument
 from swoop.look import ORANGE
 
 if TYPE_CHECKING:
@@ -34,6 +35,16 @@ def find_alert(target: str | None, least: float | None, per_minute: int | None, 
         )
     except ValueError as error:  # also of the quotes in a command
         raise WrongUsage(f"--alert: {error}") from None
+
+
+def check_alert(settings: AlertSettings, similarity: str) -> None:
+    """Refuse a similarity that no pair of the stream can reach."""
+    from swoop.similarity import check_min_similarity, find_similarity
+
+    try:
+        check_min_similarity(find_similarity(similarity), settings.min_similarity)
+    except InvalidArgument as error:
+        raise WrongUsage(f"--alert-from: {error}") from None
 
 
 def summarise_alerts(handle: Any, before: Any) -> None:

@@ -13,7 +13,7 @@ from contextlib import ExitStack, contextmanager, suppress
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any
 
-from swoop.cli.alerting import summarise_alerts
+from swoop.cli.alerting import check_alert, summarise_alerts
 from swoop.cli.avro import Avro
 from swoop.cli.console import hidden, info
 from swoop.cli.family_views import find_family_view
@@ -164,6 +164,8 @@ def stream(
     options.check()
     if not options.equal:
         check_unequal(join.similarity)
+    if options.alert is not None:
+        check_alert(options.alert, join.similarity)
     window = find_window(join.window)
     lateness = options.lateness if options.lateness is not None else "10 seconds" if window.kind == "duration" else 0
     find_lateness(lateness, window)

@@ -46,7 +46,7 @@ from swoop.engine.layout import (
     next_arrival,
 )
 from swoop.engine.memory import Memory
-from swoop.engine.rank import MAX_SET_SIZE, Sizes, key, remainder, upper_bound
+from swoop.engine.rank import Sizes, key, remainder, upper_bound
 from swoop.engine.records import expire_sets, is_newer, newest_of, tell_record
 from swoop.engine.settings import Settings
 from swoop.engine.sorting import bring_smallest, sort
@@ -54,6 +54,7 @@ from swoop.engine.stock import sort_pairs, write_pair
 from swoop.engine.structures import arrays_of, structure, view_of
 from swoop.engine.window import HIT, commit_arrival, is_oversized, ring_slot
 from swoop.errors import too_many_pairs
+from swoop.similarity import MAX_SET_SIZE
 
 if TYPE_CHECKING:
     from swoop.engine.engine import Engine

@@ -11,9 +11,9 @@ from typing import Any
 
 import numpy as np
 
-from swoop.engine.rank import MAX_SET_SIZE
 from swoop.engine.tokens import Texts, Tokens
 from swoop.errors import InvalidData
+from swoop.similarity import MAX_SET_SIZE
 from swoop.times import LATEST
 
 MAX_TEXT_SIZE = 2**32 - 1  # bytes of a token

@@ -14,9 +14,8 @@ from typing import NamedTuple
 
 from swoop.engine.compile import call_similarity, int64, jit, uint64
 from swoop.engine.layout import State
-from swoop.similarity import COSINE, DICE, HAMMING, JACCARD, OVERLAP
+from swoop.similarity import COSINE, DICE, HAMMING, JACCARD, MAX_SET_SIZE, OVERLAP
 
-MAX_SET_SIZE = 2**25 - 1
 NO_BOUND = -math.inf
 
 _SPLIT = 134217729.0  # 2**27 + 1: splits a double into two halves of 26 bits (Dekker)

@@ -9,11 +9,11 @@ import numpy as np
 import pyarrow as pa
 import pyarrow.compute as pc
 
-from swoop.engine.rank import MAX_SET_SIZE
 from swoop.engine.tokens import Texts, Tokens
 from swoop.errors import InvalidData, InvalidTime, InvalidType, SwoopError
 from swoop.join.mixtures import refuse_mixture, refuse_mixtures
 from swoop.join.sets import flatten, read_set
+from swoop.similarity import MAX_SET_SIZE
 from swoop.text.blocks import Block
 from swoop.text.columns import join_texts, make_tokens
 from swoop.text.functions import TokenFunction

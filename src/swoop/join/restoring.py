@@ -13,11 +13,10 @@ import pyarrow as pa
 
 from swoop.engine.contents import MAX_COUNT, Contents, Names, check_window
 from swoop.engine.layout import CHANGE, SEEN, TOLD
-from swoop.engine.rank import MAX_SET_SIZE
 from swoop.engine.tokens import Texts, Tokens
 from swoop.join.feed import KINDS, Rows
 from swoop.results import Id
-from swoop.similarity import COSINE, DICE, JACCARD
+from swoop.similarity import COSINE, DICE, JACCARD, MAX_SET_SIZE
 from swoop.times import LATEST, TimeKind
 
 if TYPE_CHECKING:

@@ -7,9 +7,9 @@ from typing import Any
 
 import numpy as np
 
-from swoop.engine.rank import MAX_SET_SIZE
 from swoop.engine.tokens import BYTES, INTEGER, STRING, Tokens
 from swoop.errors import InvalidArgument, InvalidType
+from swoop.similarity import MAX_SET_SIZE
 
 _SMALLEST, _LARGEST = -(2**63), 2**63 - 1
 

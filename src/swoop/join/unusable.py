@@ -10,9 +10,9 @@ import numpy as np
 import pyarrow as pa
 import pyarrow.compute as pc
 
-from swoop.engine.rank import MAX_SET_SIZE
 from swoop.errors import InvalidData
 from swoop.join.columns import LISTS, STRINGS, as_chunks, check_lengths, check_token_argument, find_column, read_table
+from swoop.similarity import MAX_SET_SIZE
 from swoop.text.functions import TokenFunction
 from swoop.times import FIRST_DATETIME, LAST_DATETIME, LATEST, TimeKind, WindowSpec
 

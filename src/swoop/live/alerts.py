@@ -23,6 +23,8 @@ from swoop.live.checkpoint import State
 from swoop.live.files import Folder
 from swoop.messages import in_json, message, to_json
 from swoop.results import Changes, FamilyChanges
+from swoop.similarity import check_min_similarity
+from swoop.spec import FamilySpec, JoinSpec
 
 PER_MINUTE, MOST_PER_MINUTE = 60, 6000
 WAITING = 10_000  # alerts that wait; more are left out
@@ -101,13 +103,17 @@ class AlertOutput:
         settings: AlertSettings,
         folder: Folder,
         run: str,
+        join: JoinSpec | FamilySpec,
         guard: Callable[[], None] = lambda: None,
-        families: bool = False,
     ) -> None:
-        if families and settings.min_similarity is not None:
+        if isinstance(join, FamilySpec) and settings.min_similarity is not None:
             raise InvalidArgument("an alert of families has min_size; their similarity is that of the stream")
-        if not families and settings.min_size is not None:
+        if isinstance(join, JoinSpec) and settings.min_size is not None:
             raise InvalidArgument("an alert of pairs has min_similarity; only families have a min_size")
+        try:
+            check_min_similarity(join.similarity, settings.min_similarity)
+        except InvalidArgument as error:
+            raise InvalidArgument(f"of an alert, {error}") from None
         self._settings, self._run = settings, run
         self._queue = AlertQueue(folder, guard)
         self._delivery = AlertDelivery(settings.to, self._queue, settings.per_minute)

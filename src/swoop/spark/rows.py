@@ -11,9 +11,9 @@ from pyspark.sql import Column, DataFrame
 from pyspark.sql import functions as F  # noqa: N812
 from pyspark.sql import types as T  # noqa: N812
 
-from swoop.engine.rank import MAX_SET_SIZE
 from swoop.errors import InvalidArgument, InvalidData, InvalidType
 from swoop.join.kept import check_keep
+from swoop.similarity import MAX_SET_SIZE
 from swoop.text.functions import TokenFunction
 from swoop.times import FIRST_DATETIME, LAST_DATETIME, LATEST, TimeKind, WindowSpec, find_window
 

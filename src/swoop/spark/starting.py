@@ -216,9 +216,7 @@ class StartableStream(Generic[Handle]):
                     f"{folder}/swoop/{holds}" if given is None else given,
                     owner,
                     lambda to: KafkaOutput(to, spark, storage.run),
-                    lambda to: AlertOutput(
-                        to, storage.beside("alerts"), storage.run, storage.check, isinstance(self._spec.join, FamilySpec)
-                    ),
+                    lambda to: AlertOutput(to, storage.beside("alerts"), storage.run, self._spec.join, storage.check),
                 )
             claim(list(outputs.values()), where.path, storage.unmarked, storage.last_step)
             to = outputs["changes"]
