@@ -27,3 +27,10 @@ def test_every_module_has_its_tests() -> None:
     elsewhere = {name for file in TESTS.rglob("test_*.py") for name in named(file)}
     assert elsewhere - set(modules) == set()
     assert {name for name, tests in modules.items() if not tests.exists()} - elsewhere == set()
+
+
+def test_every_module_has_its_place_in_the_architecture() -> None:
+    """The table of layers names each package and each module that is beside them."""
+    rows = re.findall(r"^\| (`swoop\.[^|]+) \|", (TESTS.parent / "ARCHITECTURE.md").read_text(encoding="utf-8"), re.MULTILINE)
+    told = [name.removeprefix("swoop.") for row in rows for name in re.findall(r"`([\w.]+)`", row)]
+    assert sorted(told) == sorted(file.stem for file in PACKAGE.iterdir() if file.suffix in ("", ".py") and file.stem[0] != "_")

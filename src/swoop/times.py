@@ -64,8 +64,8 @@ def last(n: int) -> WindowSpec:
     return WindowSpec("count", n)
 
 
-def find_window(window: Any) -> WindowSpec:
-    """The window that the caller means, checked.
+def find_window(window: Any, what: str = "window") -> WindowSpec:
+    """The window (or whatever ``what`` names) that the caller means, checked.
 
     >>> find_window("90 s").duration, find_window("1 hour 30 min").duration, find_window(500).kind
     (90000000, 5400000000, 'integer')
@@ -75,19 +75,20 @@ def find_window(window: Any) -> WindowSpec:
     if isinstance(window, WindowSpec):
         return window
     if isinstance(window, str):
-        duration, kind = _parse_duration(window), "duration"
+        duration, kind = _parse_duration(window, what), "duration"
     elif isinstance(window, dt.timedelta):
         duration, kind = window // MICROSECOND, "duration"
     elif isinstance(window, int) and not isinstance(window, bool):
         duration, kind = window, "integer"
     else:
         raise InvalidType(
-            f"a window is a duration such as '1 hour' or a timedelta, an integer, swoop.last(n) or None, not {window!r}"
+            f"a {what} is a duration such as '1 hour' or a timedelta, an integer, swoop.last(n) or None, not {window!r}"
         )
+    unbounded = "; use None for an unbounded window" if what == "window" else ""
     if duration <= 0:
-        raise InvalidArgument(f"a window must be longer than 0, got {window!r}; use None for an unbounded window")
+        raise InvalidArgument(f"a {what} must be longer than 0, got {window!r}{unbounded}")
     if duration >= LATEST:
-        raise InvalidArgument(f"a window of {window!r} is too long; use None for an unbounded window")
+        raise InvalidArgument(f"a {what} of {window!r} is too long{unbounded}")
     return WindowSpec("duration" if kind == "duration" else "integer", duration)
 
 

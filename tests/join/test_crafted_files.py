@@ -218,7 +218,7 @@ TOKENS = Tokens(integers=np.array([1, 2, 3]))
 
 
 @pytest.mark.parametrize(
-    ("columns", "streams", "why"),
+    ("columns", "side_count", "why"),
     [
         ((TIMES.astype(float), OFFSETS, TOKENS, NO_SIDES), 1, "times must be a flat array of int64, not 1-dimensional float64"),
         ((TIMES.astype(">i8"), OFFSETS, TOKENS, NO_SIDES), 1, "times must be a flat array of int64"),
@@ -233,9 +233,9 @@ TOKENS = Tokens(integers=np.array([1, 2, 3]))
         ((TIMES, OFFSETS[:-1], TOKENS, NO_SIDES), 1, "3 sets need 4 offsets, not 3"),
         ((TIMES, OFFSETS + 1, TOKENS, NO_SIDES), 1, "there are 3 tokens, but offsets are from 1 to 4"),
         ((TIMES, np.array([0, 3, 2, 3]), TOKENS, NO_SIDES), 1, "offsets fall from 3 to 2"),
-        ((TIMES, OFFSETS, TOKENS, NO_SIDES), 2, "3 sets of a join of 2 streams have 0 sides"),
+        ((TIMES, OFFSETS, TOKENS, NO_SIDES), 2, "3 sets have 0 sides, in a join that has 2"),
         ((TIMES, OFFSETS, TOKENS, np.array([0, 1, -1], np.int8)), 2, "sides must be 0 or 1"),
-        ((TIMES, OFFSETS, TOKENS, np.zeros(3, np.int8)), 1, "3 sets of a join of 1 streams have 3 sides"),
+        ((TIMES, OFFSETS, TOKENS, np.zeros(3, np.int8)), 1, "3 sets have 3 sides, in a join that has 1"),
         (
             (TIMES, OFFSETS, Tokens(np.arange(3), kinds=np.array([0, 0, 1], np.int8)), NO_SIDES),
             1,
@@ -260,9 +260,9 @@ TOKENS = Tokens(integers=np.array([1, 2, 3]))
         ((TIMES[:1], np.array([0, 2**25]), Tokens(integers=np.arange(2**25)), NO_SIDES), 1, "a set has 33554432 tokens"),
     ],
 )
-def test_arrays_that_kernels_cannot_use(columns: Any, streams: int, why: str) -> None:
+def test_arrays_that_kernels_cannot_use(columns: Any, side_count: int, why: str) -> None:
     with pytest.raises(InvalidData, match=why):
-        checked_sets(*columns, streams)
+        checked_sets(*columns, side_count)
 
 
 def test_arrays_become_what_kernels_take() -> None:

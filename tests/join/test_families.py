@@ -144,7 +144,7 @@ def test_every_way_gives_every_change() -> None:
         trial = FamilyTrial.draw(seed)
         for way in WAYS:
             run(trial, way, taken)
-    rare = ("arena grown", "bulk cut", "new base", "pool grown", "ring grown", "room for a set grown", "window shrunk")
+    rare = ("arena grown", "batch cut", "new base", "pool grown", "ring grown", "room for a set grown", "window shrunk")
     assert [path for path in (*rare, "room of another algorithm grown") if not taken[path]] == []
 
 

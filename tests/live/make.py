@@ -1,7 +1,7 @@
-"""Make small checkpoints with this release: ``python -m tests.live.make tests/live/data/release-0.1``.
+"""Make small checkpoints with this release: ``python -m tests.live.make tests/live/data/version-3``.
 
-Run once for each release that writes other checkpoints than the one before, by that release; what is there is never made again.
-Each is a stream after some batches of :func:`tests.support.live_runs.scenario`, with its results, in one engine or in cells.
+Run once for each version of the format, by the last release that writes it; what is there is never made again. Each is a stream
+after some batches of :func:`tests.support.live_runs.scenario`, with its results, in one engine or in cells.
 """
 
 from __future__ import annotations
@@ -15,8 +15,9 @@ from pathlib import Path
 from typing import Any
 
 from swoop.text.functions import words
-from tests.support.live_runs import Run, families, idle, scenario, start, table, with_texts
+from tests.support.live_runs import KEEP, Run, families, idle, scenario, start, table, with_texts
 
+DATA = Path(__file__).parent / "data"
 BATCHES = 4  # that are done
 
 
@@ -28,6 +29,7 @@ def cases() -> dict[str, Run]:
         "all": scenario(idle=True, k=None, min_similarity=0.4, max_pairs=1000),
         "texts": with_texts(scenario(idle=True), words("tokens")),
         "families": of_families(scenario(idle=True)),
+        "kept": kept(scenario(idle=True)),
         "cells": scenario(),
         "cells-once": scenario(copies="once"),
         "cells-texts": with_texts(scenario(), words("tokens")),
@@ -37,6 +39,10 @@ def cases() -> dict[str, Run]:
 
 def of_families(case: Run) -> Run:
     return replace(case, spec=families(case.spec, 0.5))
+
+
+def kept(case: Run) -> Run:
+    return replace(case, spec=replace(case.spec, keep=KEEP))
 
 
 def make(folder: Path) -> None:
@@ -72,6 +78,11 @@ def make_cells(folder: Path, case: Run) -> None:
                 (place / "state.json").write_text(value)
             else:
                 (place / key[0]).write_bytes(bytes(value))
+
+
+def batches_without_sizes(file: Path) -> int:
+    """How many batches of a file were done when families did not tell their sizes: those of version 1."""
+    return BATCHES if file.parent.name in ("data", "version-1") else 0
 
 
 def states_of(folder: Path) -> list[dict[Any, Any]]:

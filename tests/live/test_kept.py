@@ -15,13 +15,13 @@ from hypothesis import strategies as st
 from swoop.errors import InvalidArgument, InvalidFile
 from swoop.live.embedded import EmbeddedStream
 from swoop.live.live_stream import LiveStream
-from swoop.live.stream_spec import StreamSpec
 from tests.live.test_embedded import Kept
 from tests.support.live_runs import (
     KEEP,
     SPEC,
     Row,
     Run,
+    check_records,
     fresh,
     limits,
     read,
@@ -35,19 +35,6 @@ from tests.support.live_runs import (
 )
 
 pytestmark = pytest.mark.usefixtures("few_agree")
-
-
-def check_records(found: list[dict[str, Any]], spec: StreamSpec) -> None:
-    """Rows of results have what was kept of the sets that they name: a time tells which of those with the same id it is."""
-    for row in found:
-        if "representative" in row:
-            assert row["representative_name"] == f"set {row['representative']}"
-            continue
-        assert (row["newer_name"], row["older_name"]) == (f"set {row['newer']}", f"set {row['older']}")
-        if "newer_copies" in row:
-            assert (row["newer_at"], row["older_at"]) == (row["newer_first_seen"], row["older_first_seen"])
-        else:
-            assert (row["newer_at"], row["older_at"]) == (row["start"], row["end"] - spec.join.window.duration)
 
 
 def result_of(live: Any) -> list[dict[str, Any]]:

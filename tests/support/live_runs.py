@@ -329,6 +329,8 @@ def check(folder: Path, case: Run, live: Any, earlier: int = 0) -> None:
         changes = [change[:4] if row["batch"] < earlier else change for row, change in zip(rows, changes, strict=True)]
         told = [row[: len(change)] for row, change in zip(told, changes, strict=True)]
     assert told == changes
+    if case.spec.keep:
+        check_records(rows, case.spec)
     assert [row["id"] for row in read(folder, "late")] == late
     assert len(read(folder, "rejected")) == rejected
     for name in ("changes", "late", "rejected"):
@@ -338,6 +340,19 @@ def check(folder: Path, case: Run, live: Any, earlier: int = 0) -> None:
     assert (stats.late, stats.rejected, stats.changes) == (len(late), rejected, len(changes))
     assert stats.rows == sum(map(len, case.batches)) == stats.sets + stats.late + stats.rejected
     assert stats.held == 0
+
+
+def check_records(found: list[dict[str, Any]], spec: StreamSpec) -> None:
+    """Rows of results have what was kept of the sets that they name: a time tells which of those with the same id it is."""
+    for row in found:
+        if "representative" in row:
+            assert row["representative_name"] == f"set {row['representative']}"
+            continue
+        assert (row["newer_name"], row["older_name"]) == (f"set {row['newer']}", f"set {row['older']}")
+        if "newer_copies" in row:
+            assert (row["newer_at"], row["older_at"]) == (row["newer_first_seen"], row["older_first_seen"])
+        else:
+            assert (row["newer_at"], row["older_at"]) == (row["start"], row["end"] - spec.join.window.duration)
 
 
 @st.composite

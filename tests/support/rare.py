@@ -10,7 +10,7 @@ from swoop.engine.thresholds import Thresholds
 
 PATHS = (
     "arena grown",
-    "bulk cut",
+    "batch cut",
     "chunks merged",
     "completion begun",
     "completion begun anew",

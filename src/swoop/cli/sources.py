@@ -136,11 +136,12 @@ class TopicSource:
         if self.schema is not None:
             return _empty(self.schema)
         from swoop.spark.reading import from_lines
+        from swoop.spark.topics import is_topic_missing
 
         try:
             messages = self._load(spark.read, "earliest").selectExpr("cast(value as string) as value").limit(SAMPLE).collect()
         except Exception as error:
-            if "UnknownTopicOrPartition" not in str(error):
+            if not is_topic_missing(error):
                 raise
             raise WrongUsage(
                 f"there is no topic {self.topic!r} at {self.servers} yet to infer the schema from; use --schema"
@@ -174,13 +175,14 @@ class TopicSource:
     def _avro_rows(self, spark: SparkSession, avro: Avro, most: str | None) -> tuple[DataFrame, pa.Table, Files]:
         """The same in Avro. The schema of a sample is known without messages, but not how texts of times are written."""
         from swoop.spark.reading import CORRUPT
+        from swoop.spark.topics import is_topic_missing
         from swoop.spark.versions import arrow_schema
 
         there = avro.read(self._load(spark.read, "earliest"), CORRUPT)
         try:
             sample = there.where(f"{CORRUPT} IS NULL").drop(CORRUPT).limit(SAMPLE).toArrow()
         except Exception as error:
-            if "UnknownTopicOrPartition" not in str(error):
+            if not is_topic_missing(error):
                 raise
             sample = arrow_schema(there.drop(CORRUPT).schema).empty_table()
         files = Files((f"kafka://{self.servers}/{self.topic}",), (), "avro")

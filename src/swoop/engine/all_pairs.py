@@ -256,7 +256,7 @@ def scan(state: AllPairsState, arrival: Arrival, oldest: int) -> int:
     """
     window, index, probe = state.window, state.index, state.probe
     tokens, first, size = arrival.tokens, arrival.first, arrival.size
-    side = state.streams - 1 - arrival.side
+    side = state.side_count - 1 - arrival.side
     visited = count_below(probe.list_newest, size, oldest)
     if visited == size or upper_bound(state, size, visited) <= state.lowest:
         return 0

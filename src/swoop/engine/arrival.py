@@ -1,4 +1,4 @@
-"""The way of a set through the engine: expiry, candidates, stock, window, index (paper, section 3, figure 2).
+"""The life of a set in the engine: expiry, candidates, stock, window, index (paper, section 3, figure 2).
 
 These are the kernels that Python calls to move the engine forward. Each returns ``DONE`` or the code of what it needs first.
 """
@@ -141,7 +141,7 @@ def enter_set(state: State, arrival: Arrival) -> int:
     code = room_for_set(state, window, size)
     if code != DONE:
         return code
-    other_side = state.streams - 1 - arrival.side
+    other_side = state.side_count - 1 - arrival.side
     digest = foresee_record(state, arrival) if state.records.are_kept else 0
     signature = int64(0)
     start = start_in_arena(window, size)

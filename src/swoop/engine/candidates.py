@@ -169,7 +169,7 @@ def scan_lists(state: State, stock: Stock, arrival: Arrival) -> int:
     """
     window, index, probe = state.window, state.index, state.probe
     tokens, first, size = arrival.tokens, arrival.first, arrival.size
-    side = state.streams - 1 - arrival.side
+    side = state.side_count - 1 - arrival.side
     position = 0
     start = first_relevant_arrival(state, stock, size, 0)
     while start < state.next:  # lists with nothing worth visiting cost nothing and come first

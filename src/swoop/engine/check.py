@@ -66,17 +66,17 @@ def _check_window(engine: Engine) -> dict[int, list[int]]:
 
 
 def _check_index(engine: Engine, sets: dict[int, list[int]]) -> None:
-    state, memory, streams = engine.state, engine.memory, engine.settings.streams
+    state, memory, side_count = engine.state, engine.memory, engine.settings.side_count
     ring = memory["window.ring"]
     oldest = state.oldest
     expected: dict[int, list[int]] = {}
     for number, tokens in sets.items():
         side = int(memory["window.side"][number & (ring.size - 1)])
         for token in tokens:
-            expected.setdefault(token * streams + side, []).append(number)
+            expected.setdefault(token * side_count + side, []).append(number)
     used: list[tuple[int, int]] = []
-    slots = memory["index.slots"][: state.vocabulary.id_count * streams].tolist()
-    assert len(slots) == state.vocabulary.id_count * streams, "a token has no list"
+    slots = memory["index.slots"][: state.vocabulary.id_count * side_count].tolist()
+    assert len(slots) == state.vocabulary.id_count * side_count, "a token has no list"
     for at, (newest, size, rest, capacity) in enumerate(slots):
         if not capacity and not size:
             assert at not in expected, "a list differs from the window"
@@ -229,7 +229,7 @@ def _all_pairs(engine: Engine, sets: dict[int, list[int]]) -> list[Any]:
     numbers = list(members)
     for place, newer in enumerate(numbers):
         for older in numbers[:place]:
-            if settings.streams == 2 and sides[newer & mask] == sides[older & mask]:
+            if settings.side_count == 2 and sides[newer & mask] == sides[older & mask]:
                 continue
             overlap = len(members[newer] & members[older])
             if overlap == 0:

@@ -1,6 +1,6 @@
 """What enters an engine, checked. Kernels look at no bounds, so they are never given what they do not expect.
 
-Whoever brings sets (a bulk, a saved join, the chunks of a checkpoint, the state of a cell), they come through here, once. This
+Whoever brings sets (a batch, a saved join, the chunks of a checkpoint, the state of a cell), they come through here, once. This
 costs a few passes over flat arrays, far less than the arrivals.
 """
 
@@ -49,7 +49,7 @@ class Names:
 
 
 def checked_sets(
-    times: np.ndarray, offsets: np.ndarray, tokens: Tokens, sides: np.ndarray, streams: int
+    times: np.ndarray, offsets: np.ndarray, tokens: Tokens, sides: np.ndarray, side_count: int
 ) -> tuple[np.ndarray, np.ndarray, Tokens, np.ndarray]:
     """The columns of some sets as kernels take them: contiguous and aligned. Raises InvalidData if they are not in order."""
     times = _flat("times", times, np.int64)
@@ -65,8 +65,8 @@ def checked_sets(
         raise InvalidData(f"{size} sets need {size + 1} offsets, not {len(offsets)}")
     _demand_whole("tokens", len(tokens), "offsets", offsets)
     _demand_sizes("a set", "tokens", offsets, MAX_SET_SIZE)
-    if len(sides) != (size if streams == 2 else 0):
-        raise InvalidData(f"{size} sets of a join of {streams} streams have {len(sides)} sides")
+    if len(sides) != (size if side_count == 2 else 0):
+        raise InvalidData(f"{size} sets have {len(sides)} sides, in a join that has {side_count}")
     if len(sides) and not 0 <= sides.min() <= sides.max() <= 1:
         raise InvalidData(f"sides must be 0 or 1, but they are from {sides.min()} to {sides.max()}")
     return times, offsets, tokens, sides

@@ -21,11 +21,12 @@ from swoop.engine.candidates import SIZES_KNOWN
 from swoop.engine.contents import Contents, Names, checked_sets
 from swoop.engine.index import SIZES
 from swoop.engine.interning import Interning
-from swoop.engine.layout import CHANGE, DONE, REBASE, SEEN, SHRINK, State
+from swoop.engine.layout import CHANGE, DONE, REBASE, SEEN, SHRINK, Batch, State
 from swoop.engine.memory import Memory, power_of_two
 from swoop.engine.records import fill_table
 from swoop.engine.settings import Settings, write_settings
 from swoop.engine.sorting import DIGITS
+from swoop.engine.structures import arrays_of
 from swoop.engine.tokens import INTEGER, Tokens
 from swoop.engine.vocabulary import intern_integers, intern_texts
 from swoop.engine.window import move_sets
@@ -35,10 +36,7 @@ COUNTERS = ("pre_candidates", "verified", "candidate_count")
 
 NO_SETS = (np.empty(0, np.int64), np.empty(0, np.int8), np.zeros(1, np.int64), Tokens())
 
-_BATCH = tuple(
-    f"batch.{name}"
-    for name in ("times", "sides", "offsets", "token_ids", "keys", "texts", "ends", "identities", "first_seen", "found")
-)
+_BATCH = tuple(f"batch.{name}" for name in arrays_of(Batch))
 
 NOT_ASKED = np.empty(0, np.int64)
 """In place of identities that nobody wants to know."""
@@ -302,7 +300,7 @@ class Engine:
             memory.install(
                 {
                     "batch.times": single.time,
-                    "batch.sides": single.side if self.settings.streams == 2 else single.side[:0],
+                    "batch.sides": single.side if self.settings.side_count == 2 else single.side[:0],
                     "batch.offsets": single.offsets,
                     "batch.token_ids": single.token_ids,
                     "batch.keys": single.keys,
@@ -345,7 +343,7 @@ class Engine:
         where copies count once.
         """
         self.ready()
-        times, offsets, tokens, sides = checked_sets(times, offsets, tokens, sides, self.settings.streams)
+        times, offsets, tokens, sides = checked_sets(times, offsets, tokens, sides, self.settings.side_count)
         self.state.batch.is_single = 0
         self._spare_tokens = self._spare_bytes = 0
         start, chunk = self.arrivals, self._thresholds.chunk_tokens
@@ -363,7 +361,7 @@ class Engine:
             if self.arrivals - start <= at:
                 raise InternalError(f"set {at} of {len(times)} did not arrive")
             at = self.arrivals - start
-            self._taken["bulk cut"] += at < len(times)
+            self._taken["batch cut"] += at < len(times)
         self.interning.drop_room()
         self.memory.clear(_BATCH)  # what was given is not kept
 
@@ -530,7 +528,7 @@ class Engine:
         return Contents(
             self.oldest,
             ring["time"][places],
-            memory["window.side"][places] if self.settings.streams == 2 else np.empty(0, np.int8),
+            memory["window.side"][places] if self.settings.side_count == 2 else np.empty(0, np.int8),
             offsets,
             self.interning.tokens(np.concatenate(flat)) if flat else Tokens(),
             names,

@@ -36,7 +36,7 @@ from swoop.engine.window import ring_slot, take_hits
 from swoop.similarity import COSINE
 
 _LOW = (1 << 32) - 1
-AHEAD = 0.8  # a completion is to end within this part of the time that is left
+DONE_BY = 0.8  # the part of the time that is left within which a completion is to end
 EXPECTED = 0.85  # of the floor is expected to be below the next one
 CHOICE = 4  # of so many times the lists that are needed, the shortest are taken
 NEAR, SETS_AHEAD = 16, 2  # how many tokens and sets ahead memory is asked for
@@ -173,7 +173,7 @@ def prefetch_lists_of(state: State, window: Window, index: Index, number: int) -
     """Ask for the lists of the first tokens of a set that will be covered soon."""
     at = ring_slot(window, max(number, state.oldest))
     first = window.ring[at].start & (window.arena.size - 1)
-    side = state.streams - 1 - int64(window.side[at])
+    side = state.side_count - 1 - int64(window.side[at])
     for p in range(min(NEAR, window.size_and_hits[at])):
         prefetch(index.slots, list_of(state, window.arena[first + p], side))
 
@@ -206,7 +206,7 @@ def scan_newer(state: State, covered: Covered, bound: Bound) -> tuple[int, int]:
     """
     window, index, probe = state.window, state.index, state.probe
     first, size = covered.first, covered.size
-    side = state.streams - 1 - covered.side
+    side = state.side_count - 1 - covered.side
     among = min(size, CHOICE * lists_needed(state, size, bound))
     left = 0
     for p in range(among):
@@ -332,7 +332,7 @@ def plan_completion(state: State) -> int:
         if left >= floor.early:
             return 0
         begin_completion(state, stock.threshold - (1.0 - EXPECTED) * abs(stock.threshold))
-    arrivals = AHEAD * left * ((state.next - state.oldest) / state.duration)
+    arrivals = DONE_BY * left * ((state.next - state.oldest) / state.duration)
     return max(int64((state.spare.first - state.oldest) / max(arrivals, 1.0)) + 1, state.limits.part)
 
 

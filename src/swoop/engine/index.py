@@ -21,7 +21,7 @@ SIZES = 32
 @jit
 def list_of(state: State, token: int, side: int) -> int:
     """The place of the list of the token's sets on one side."""
-    return int64(token) * state.streams + side
+    return int64(token) * state.side_count + side
 
 
 @jit
@@ -147,7 +147,7 @@ def make_room(state: State, index: Index, slot: Any) -> bool:
 def rebase_lists(state: State, shift: int) -> None:
     """Count all set numbers from a base that is ``shift`` later; numbers of expired sets become -1."""
     index = state.index
-    for at in range(state.vocabulary.id_count * state.streams):
+    for at in range(state.vocabulary.id_count * state.side_count):
         slot = index.slots[at]
         slot.newest = max(int64(slot.newest) - shift, -1)
         if slot.capacity > 0:

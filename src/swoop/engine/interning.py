@@ -116,18 +116,18 @@ class Interning:
 
     def _make_ids(self, token_ids: int) -> None:
         """Make room for so many token ids. Those for which there is a key are given out, so keys grow last."""
-        memory, streams = self._memory, self._state.streams
+        memory, side_count = self._memory, self._state.side_count
         size = memory["vocabulary.token_key"].size
         if token_ids <= size:
             return
-        if token_ids * streams > 2**31 - 1:
+        if token_ids * side_count > 2**31 - 1:
             raise CapacityExceeded("the window holds more than 2**31 different tokens; use a shorter window")
         self._taken["token numbers grown"] += 1
         new = max(memory.grown(token_ids), self._thresholds.numbers)
         memory.resize(("vocabulary.free_ids",), new)
         memory.resize(("probe.membership",), new // 64 + 1)
-        memory.resize(("index.slots",), new * streams)
-        memory["index.slots"]["newest"][size * streams :] = -1
+        memory.resize(("index.slots",), new * side_count)
+        memory["index.slots"]["newest"][size * side_count :] = -1
         memory.resize(("vocabulary.token_key",), new)
 
     def _make_text_room(self, tokens: int, text_bytes: int) -> None:

@@ -262,7 +262,7 @@ class State(ctypes.Structure):
     kind: int  # of the similarity
     function: int  # address of a user-defined similarity
     lowest: float  # the largest key that is too small for min_similarity
-    streams: int  # 1: self join, 2: two streams
+    side_count: int  # 1: self join, 2: left and right
     tracking: int  # whether the change feed is on
     now: int  # index time
     base: int  # arrival number that counts as 0 in the arrays

@@ -24,7 +24,7 @@ from swoop.engine.marks import mark_tokens, overlap_with_marked, unmark_tokens
 from swoop.engine.window import ring_slot
 
 _LOW = (1 << 32) - 1
-AHEAD = 4  # how many sets ahead of their expiry memory is asked for
+SETS_AHEAD = 4  # how many sets ahead of their expiry memory is asked for
 
 
 @jit
@@ -290,7 +290,7 @@ def expire_copy(state: State) -> None:
     """The oldest valid set counts no more; with its last set, a record is gone."""
     records, window = state.records, state.window
     number = int64(window.record[ring_slot(window, state.oldest)])
-    ahead = max(window.record[ring_slot(window, state.oldest + AHEAD)], 0)
+    ahead = max(window.record[ring_slot(window, state.oldest + SETS_AHEAD)], 0)
     prefetch(records.table, home_of(records.entries[ahead].hash, records.table.size))
     if number < 0:
         return

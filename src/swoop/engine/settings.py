@@ -23,7 +23,7 @@ class Settings:
     kind: int
     function: int = 0
     threshold: float = -np.inf
-    streams: int = 1
+    side_count: int = 1
     tracking: int = 0
     floor: bool = True
     copies_once: bool = False
@@ -39,7 +39,7 @@ def write_settings(state: State, settings: Settings, first: int) -> None:
     state.kind = settings.kind
     state.function = settings.function
     state.lowest = settings.threshold
-    state.streams = settings.streams
+    state.side_count = settings.side_count
     state.tracking = settings.tracking
     state.base = first
     state.records.are_kept = settings.copies_once

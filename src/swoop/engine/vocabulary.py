@@ -24,7 +24,7 @@ from swoop.engine.words import fold, load_word, low_bytes, store_word
 HEADER = 5  # bytes before a text: four of its length, one of its kind
 SIZES_OF_TEXTS = 64  # of the room for a text: 8, 16, ... 256 bytes, then powers of two
 MOST_ROOM = 24  # bytes of it beside twice those of the text
-_AHEAD, _NEAR = 48, 20  # tokens between a prefetch and its use: of a table's entry, and of a key
+_TOKENS_AHEAD, _NEAR = 48, 20  # tokens between a prefetch and its use: of a table's entry, and of a key
 
 _LOW = (1 << 32) - 1
 _WIDE = 1 << 31
@@ -236,7 +236,7 @@ def intern_one_by_one(vocabulary: Vocabulary, keys: Any, token_ids: Any) -> int:
     seed = vocabulary.seed
     last = keys.size - 1
     for p in range(keys.size):
-        prefetch(table, hash_integer(keys[min(p + _AHEAD, last)], seed) & mask)
+        prefetch(table, hash_integer(keys[min(p + _TOKENS_AHEAD, last)], seed) & mask)
         near = hash_integer(keys[min(p + _NEAR, last)], seed)
         prefetch(vocabulary.token_key, id_at(table, near & mask))
         if not has_room(vocabulary, 1):
@@ -269,7 +269,7 @@ def intern_in_blocks(vocabulary: Vocabulary, keys: Any, token_ids: Any) -> int:
     mask = table.size - 1
     hashes, empty, others = vocabulary.block_hashes, vocabulary.block_empty, vocabulary.block_others
     block, last = empty.size, keys.size - 1
-    for p in range(min(_AHEAD, keys.size)):
+    for p in range(min(_TOKENS_AHEAD, keys.size)):
         hash_ahead(vocabulary, keys, p)
     for start in range(0, keys.size, block):
         end = min(start + block, keys.size)
@@ -277,7 +277,7 @@ def intern_in_blocks(vocabulary: Vocabulary, keys: Any, token_ids: Any) -> int:
             return start
         empty_count = other_count = 0
         for p in range(start, end):
-            hash_ahead(vocabulary, keys, min(p + _AHEAD, last))
+            hash_ahead(vocabulary, keys, min(p + _TOKENS_AHEAD, last))
             hashed = kept_hash(hashes, p)
             entry = table[hashed & mask]
             token_id = (entry ^ (hashed & ~ID)) - 1
@@ -427,8 +427,8 @@ def same_text(vocabulary: Vocabulary, token_id: int, given: Any, start: int, end
 @jit
 def is_held(state: Any, slots: Any, token_id: int) -> bool:
     """Whether some valid set holds the token."""
-    for side in range(state.streams):
-        if slots[token_id * state.streams + side].newest >= state.oldest:
+    for side in range(state.side_count):
+        if slots[token_id * state.side_count + side].newest >= state.oldest:
             return True
     return False
 
@@ -453,8 +453,8 @@ def recycle(memory: Any, steps: int) -> None:
     mask = table.size - 1
     last = max(vocabulary.migration_cursor - steps, 0)
     for token_id in range(vocabulary.migration_cursor - 1, last - 1, -1):
-        if token_id >= _AHEAD:
-            prefetch(table, hash_of(vocabulary, token_id - _AHEAD) & mask)
+        if token_id >= _TOKENS_AHEAD:
+            prefetch(table, hash_of(vocabulary, token_id - _TOKENS_AHEAD) & mask)
         if not is_held(state, slots, token_id):
             free_id(vocabulary, token_id)
             continue

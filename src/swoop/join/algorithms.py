@@ -30,7 +30,7 @@ def make_engine(spec: JoinSpec, first: int = 0) -> Any:
         kind=similarity.kind,
         function=similarity.address,
         threshold=-np.inf if least is None else similarity.largest_key_below(least),
-        streams=2 if spec.two_streams else 1,
+        side_count=2 if spec.two_streams else 1,
         tracking=spec.track_changes,
         copies_once=spec.copies == "once",
         max_pairs=spec.max_pairs or 0,

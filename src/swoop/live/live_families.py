@@ -2,8 +2,10 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from dataclasses import dataclass
 from functools import cached_property
+from typing import Any
 
 from swoop.errors import InvalidArgument, InvalidType
 from swoop.live.checkpoint import Checkpoint
@@ -29,13 +31,13 @@ class FamilyStreamStats(LiveStats):
 class LiveFamilies(ResumableStream[FoundFamilies, FamilyStreamStats]):
     """Live families that come in numbered batches and resume from their checkpoint."""
 
-    _stats = FamilyStreamStats
-
     def __init__(
         self, spec: StreamSpec, checkpoint: Checkpoint, engines: FamilyEngines, changes: Output, late: Output, rejected: Output
     ) -> None:
-        self._engines = engines
-        super().__init__(spec, checkpoint, engines, changes, late, rejected)
+        def texts(change: FamilyChange) -> tuple[str | None, str | None]:
+            return _texts(change, engines.text_of)
+
+        super().__init__(spec, checkpoint, engines, changes, late, rejected, stats=FamilyStreamStats, texts=texts)
 
     def examples(self, family: Id | Family, n: int) -> list[tuple[Id, Time, str | None]]:
         """Ids, times and texts of the newest sets of a family, those with different texts first."""
@@ -56,14 +58,14 @@ class LiveFamilies(ResumableStream[FoundFamilies, FamilyStreamStats]):
 
     def texts(self, change: FamilyChange) -> tuple[str | None, str | None]:
         """The texts of the first and of the newest set that a family had at a change; None where there is none (any more)."""
-        first, newest = (None if change.sets is None else self.result.text_of(one) for one in change.sets or (None, None))
-        return first, newest
-
-    def _new_texts(self, change: FamilyChange) -> tuple[str | None, str | None]:
-        first, newest = (None if change.sets is None else self._engines.text_of(one) for one in change.sets or (None, None))
-        return first, newest
+        return _texts(change, self.result.text_of)
 
     @cached_property
     def no_changes(self) -> FamilyChanges:
         """An empty feed, with the columns of a full one."""
         return self._spec.make_families().changes()
+
+
+def _texts(change: FamilyChange, text_of: Callable[[Any], str | None]) -> tuple[str | None, str | None]:
+    first, newest = (None if change.sets is None else text_of(one) for one in change.sets or (None, None))
+    return first, newest

@@ -23,13 +23,15 @@ class StreamStats(LiveStats):
 class LiveStream(ResumableStream[TopK, StreamStats]):
     """A live join that comes in numbered batches and resumes from its checkpoint."""
 
-    _stats = StreamStats
-
     def __init__(
         self, spec: StreamSpec, checkpoint: Checkpoint, engines: PairEngines, changes: Output, late: Output, rejected: Output
     ) -> None:
         self._engines = engines
-        super().__init__(spec, checkpoint, engines, changes, late, rejected)
+
+        def texts(change: Change) -> tuple[str | None, str | None]:
+            return engines.texts(change.pair)
+
+        super().__init__(spec, checkpoint, engines, changes, late, rejected, stats=StreamStats, texts=texts)
 
     @property
     def topk(self) -> TopK:
@@ -43,9 +45,6 @@ class LiveStream(ResumableStream[TopK, StreamStats]):
     def texts(self, pair: Pair) -> tuple[str | None, str | None]:
         """The texts of the newer and of the older set; None where there is none (any more)."""
         return self._engines.texts(pair)
-
-    def _new_texts(self, change: Change) -> tuple[str | None, str | None]:
-        return self._engines.texts(change.pair)
 
     def skyband(self) -> list[SkybandStep]:
         """How similar a new pair must be to matter."""

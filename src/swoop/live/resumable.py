@@ -16,6 +16,7 @@ from typing import Any, Generic, NamedTuple, TypeVar
 import pyarrow as pa
 
 from swoop.errors import InvalidArgument, InvalidFile
+from swoop.live.alerts import Texts
 from swoop.live.checkpoint import Checkpoint, State
 from swoop.live.engines import Engines, Feed, Result, StepResult
 from swoop.live.outputs import Output, show_texts
@@ -97,7 +98,6 @@ class ResumableStream(Generic[Result, Stats]):
 
     result: Result
     stats: Stats
-    _stats: Callable[..., Stats]  # makes them
     _state: State
     _k: int | None  # of the steps to come
     _dropped: Feed | None  # what lowering k makes, until it is sent out with the next step
@@ -110,14 +110,18 @@ class ResumableStream(Generic[Result, Stats]):
         changes: Output,
         late: Output,
         rejected: Output,
+        *,
+        stats: Callable[..., Stats],
+        texts: Texts,
     ) -> None:
-        self._spec, self._checkpoint, self._steps = spec, checkpoint, engines
+        """``stats`` makes those after a step; ``texts`` tells those that go with a change of the step that is being done."""
+        self._spec, self._checkpoint, self._steps, self._stats = spec, checkpoint, engines, stats
         self._changes, self._late, self._rejected = changes, late, rejected
         self.reasons = Reasons()  # of this run
         self.late_rows: deque[LateRow] = deque(maxlen=LATE_ROWS)  # the last of this run
         self._clock = spec.clock()
         self._earlier = set(checkpoint.known())  # states of an earlier run
-        show_texts(changes, self._new_texts)
+        show_texts(changes, texts)
         self._resume()
 
     # steps
@@ -268,10 +272,6 @@ class ResumableStream(Generic[Result, Stats]):
         self._state, self._k = state, k
         self._dropped = self._steps.restore(state, k)
         self._refresh_snapshot(0, 0.0)
-
-    def _new_texts(self, change: Any) -> tuple[str | None, str | None]:
-        """The texts that go with a change of the step that is being done."""
-        raise NotImplementedError
 
     @property
     def spec(self) -> JoinSpec | FamilySpec:

@@ -92,10 +92,7 @@ def every(length: int | str | dt.timedelta) -> Every:
     """
     if not isinstance(length, int | str | dt.timedelta) or isinstance(length, bool):
         raise InvalidType(f"every(length) takes a duration such as '1 day', or an integer for integer times, not {length!r}")
-    try:
-        return Every(find_window(length))
-    except InvalidArgument as error:
-        raise InvalidArgument(str(error).replace("window", "slice").replace("; use None for an unbounded slice", "")) from None
+    return Every(find_window(length, "slice"))
 
 
 def find_slices(slices: Any, window: WindowSpec) -> int | Every | None:

@@ -97,7 +97,7 @@ def compare_with_all(state: BaselineState, arrival: Arrival) -> int:
     count = 0
     for number in range(state.oldest, state.next):
         at = ring_slot(window, number)
-        if state.streams == 2 and window.side[at] == arrival.side:
+        if state.side_count == 2 and window.side[at] == arrival.side:
             continue
         state.pre_candidates += 1
         state.verified += 1
@@ -123,7 +123,7 @@ def compare_with_all(state: BaselineState, arrival: Arrival) -> int:
 def scan_in_token_order(state: BaselineState, arrival: Arrival) -> int:
     """Visit the lists in the order in which the tokens first appeared, newest first: without the paper's optimisation."""
     window, index, stock, probe = state.window, state.index, state.stock, state.probe
-    side = state.streams - 1 - arrival.side
+    side = state.side_count - 1 - arrival.side
     for p in range(arrival.size):
         probe.list_order[p] = _LOW - int64(arrival.tokens[arrival.first + p])
     sort(probe.list_order, 0, arrival.size, 0, state.sort_room)

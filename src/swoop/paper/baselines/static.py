@@ -139,7 +139,7 @@ def process_events(state: BaselineState) -> int:
             post = int64(posts.next[post - 1])
             state.pre_candidates += 1
             other_at = ring_slot(window, other)
-            if state.streams == 2 and window.side[at] == window.side[other_at]:
+            if state.side_count == 2 and window.side[at] == window.side[other_at]:
                 continue
             other_size = window.size_and_hits[other_at]
             most = min(rest, other_size - other_position)
