@@ -167,6 +167,26 @@ def test_memory_is_bounded() -> None:
     assert not board._changes.waiting
 
 
+def test_a_skyband_begins_at_a_time_and_is_not_stale() -> None:
+    class Busy(Still):
+        def skyband(self) -> list[SkybandStep]:
+            clock.now += 30
+            return self.steps
+
+    clock = Clock()
+    board, source = Board(clock=clock), Busy([], watermark=None)
+    source.steps = [SkybandStep(9, 0.5)]  # the engine is ahead: it is in the middle of the first batch
+    board.show(source)
+    board.refresh()
+    assert board.state["skyband"] == {"from": None, "steps": []}
+    source.stats = SimpleNamespace(watermark=5)
+    board.refresh()
+    assert board.state["skyband"] == {"from": 5, "steps": [[9, 0.5]]}
+    source.stats, source.steps = SimpleNamespace(watermark=7), [SkybandStep(12, 0.6)]
+    board.refresh()  # that it had to wait for the engine is no reason to wait again
+    assert board.state["skyband"] == {"from": 7, "steps": [[12, 0.6]]}
+
+
 def test_the_shown_part_of_a_large_top_k() -> None:
     board = Board(limit=7)
     source = Still([pair(n, similarity=1 - n / 1000) for n in range(1000)])

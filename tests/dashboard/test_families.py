@@ -47,7 +47,6 @@ def rows(board: Board, order: str = "size") -> list[dict[str, Any]]:
 
 
 def refreshed(board: Board) -> dict[str, Any]:
-    board._reader.families._due = 0.0
     board.refresh()
     json.dumps(board.state, allow_nan=False)
     return board.state

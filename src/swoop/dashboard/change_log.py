@@ -12,7 +12,6 @@ from itertools import chain, groupby
 from typing import IO, TYPE_CHECKING, Any
 
 from swoop.dashboard.wire import shown_id
-from swoop.join.feed import id_as_text
 from swoop.results import FamilyChange
 
 if TYPE_CHECKING:
@@ -144,6 +143,8 @@ def _together(known: pa.Schema, more: pa.Schema) -> pa.Schema:
 def _as_type(column: pa.ChunkedArray, kind: pa.DataType) -> pa.ChunkedArray:
     """A column of earlier changes as one of all changes."""
     import pyarrow as pa
+
+    from swoop.join.feed import id_as_text
 
     if column.type == kind or not pa.types.is_string(kind):
         return column.cast(kind)

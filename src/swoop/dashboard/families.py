@@ -2,12 +2,12 @@
 
 from __future__ import annotations
 
-import math
 from collections import deque
 from collections.abc import Callable, Sequence
 from typing import TYPE_CHECKING, Any, Protocol
 
 from swoop.dashboard.lives import Lives
+from swoop.dashboard.pace import Pace
 from swoop.dashboard.wire import family_key, in_json, shown_id, shown_time
 from swoop.errors import NotInWindow
 from swoop.marking import contents, marked_together
@@ -28,7 +28,6 @@ Example = tuple[Any, Time | None, str | None]
 
 POINTS = 32  # of the growth of a family
 SPAN = 10.0  # seconds over which growth is measured
-SHARE = 0.05  # of the time that may be spent on reading families, whose cost grows with the window
 
 
 class FamilySource(Protocol):
@@ -70,14 +69,18 @@ class FamilyReader:
         self.ended: dict[str, dict[str, Any]] = {}
         self._growth: dict[str, Growth] = {}
         self._told: set[str] = set()  # families of the last look that are over, as changes told
-        self._due = -math.inf
+        self._pace = Pace(self._clock)  # the cost grows with the window
 
     def read(self, source: FamilySource, lives: Lives, now: Time | None) -> None:
         """Read all orders, unless the last time took too long to do it again already."""
-        if (began := self._clock()) < self._due:
-            return
         if source is not self._source:
             self._follow(source)
+        if self._pace.is_due():
+            with self._pace.measured():
+                self._read(source, lives, now)
+
+    def _read(self, source: FamilySource, lives: Lives, now: Time | None) -> None:
+        clock = self._clock()
         found: dict[str, Family] = {}
         for order in ORDERS:
             shown = {family_key(family): family for family in source.families(SHOWN, order)}
@@ -92,10 +95,9 @@ class FamilyReader:
                 texts = _shown(self._growth[key].examples)
                 self.ended[key] = {**self.rows[key], **texts, "end": over["to"], "into": over["into"]}
         self._drop_small()
-        self.rows = {key: self._row(source, key, family, began, now) for key, family in found.items()}
+        self.rows = {key: self._row(source, key, family, clock, now) for key, family in found.items()}
         self._growth = {key: self._growth[key] for key in found}
         self.families, self._told = found, set()
-        self._due = began + (self._clock() - began) / SHARE
 
     def take(self, changes: Sequence[FamilyChange], source: FamilySource) -> None:
         """Remember families that are over as the changes tell of them, whether they were ever shown or not."""

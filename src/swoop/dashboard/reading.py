@@ -14,6 +14,7 @@ from swoop.dashboard.differences import State
 from swoop.dashboard.families import FamilyReader, FamilySource
 from swoop.dashboard.headline import headline
 from swoop.dashboard.lives import Lives
+from swoop.dashboard.pace import Pace
 from swoop.dashboard.timeline import Timeline
 from swoop.dashboard.wire import clipped, facts_of, key_of, shown_id, shown_texts, shown_time, shown_tokens, stairs
 from swoop.errors import NotInWindow
@@ -36,7 +37,6 @@ TOKENS = 80  # of each kind, where there is no text
 WORDS = 500  # tokens of each kind to search in, where there is one
 RATE_SPAN = 10.0
 RATE_PAUSE = 1.0  # seconds between two measurements; people cannot read faster
-SHARE = 0.05  # of the time that may be spent on the skyband, whose cost grows with the stock
 
 
 class Reader:
@@ -61,7 +61,8 @@ class Reader:
         self._arrived: deque[tuple[float, int]] = deque()
         self._rate: float | None = None
         self._stairs: dict[str, Any] = {"from": None, "steps": []}
-        self._rate_due = self._stairs_due = -math.inf
+        self._rate_due = -math.inf
+        self._stairs_pace = Pace(clock)  # the cost of the skyband grows with the stock
         self._failing = ""
 
     def reached(self, time: Time | None) -> None:
@@ -78,7 +79,8 @@ class Reader:
         """The current state. If a source cannot be read, the last state with the reason."""
         if source is not self._source or families is not self._family_source:
             self._source, self._family_source, self._now = source, families, None
-            self._rate_due = self._stairs_due = -math.inf
+            self._rate_due = -math.inf
+            self._stairs, self._stairs_pace = {"from": None, "steps": []}, Pace(self._clock)
             self._arrived.clear()
         status: dict[str, str | None] = {"state": "waiting", "reason": None}
         metrics: dict[str, Any] = {}
@@ -123,10 +125,9 @@ class Reader:
         for pair in pairs.values():
             self.reached(pair.start)
         timeline.compare(pairs.values(), self._now, complete=complete)
-        if (began := self._clock()) >= self._stairs_due:
-            self._stairs = {"from": shown_time(self._now), "steps": stairs(source.skyband())}
-            took = self._clock() - began
-            self._stairs_due = began + took / SHARE
+        if self._now is not None and self._stairs_pace.is_due():  # before the first time, there is nowhere to begin
+            with self._stairs_pace.measured():
+                self._stairs = {"from": shown_time(self._now), "steps": stairs(source.skyband())}
         rows = {}
         for key, pair in pairs.items():
             known, facts = self._rows.get(key), facts_of(pair)

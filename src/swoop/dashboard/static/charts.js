@@ -5,12 +5,15 @@ import { scaleOf } from "./pairs.js";
 import { plain } from "./marks.js";
 import { keptMoment } from "./source.js";
 import { isDate, isLocal, moment, position, zoneOf } from "./times.js";
+import { walk } from "./walk.js";
+import { openFamily, openPair } from "./why.js";
 
 const LINES = 18;
 const STEP = 17;
 const tip = document.getElementById("tip");
 const places = Object.fromEntries(["skyband", "timeline", "lives"].map((name) => [name, document.getElementById(name)]));
 const views = {};
+let shown = null; // the state
 let drawn = "";
 let drawing = false;
 let tries = 0;
@@ -50,7 +53,7 @@ function colours() {
 const HOURS = { year: "%Y", quarter: "%B", month: "%B", week: "%-d %b", date: "%-d %b", hours: "%H:%M", minutes: "%H:%M", seconds: "%H:%M:%S", milliseconds: ".%L" };
 
 // the mark that is pointed at, here or in the list, stands out
-const LINKED = "linked === '' || datum.link === linked";
+const LINKED = "length(linked) === 0 || indexof(linked, datum.link) >= 0";
 
 function frame(colour, now, spec) {
   const axis = { labelColor: colour.quiet, titleColor: colour.quiet, gridColor: colour.line, domain: false, ticks: false, labelFontSize: 11, titleFontSize: 11, titleFontWeight: "normal", labelPadding: 6 };
@@ -62,7 +65,7 @@ function frame(colour, now, spec) {
     autosize: { type: "fit-x", contains: "padding" },
     background: null,
     padding: 2,
-    params: [{ name: "linked", value: "" }],
+    params: [{ name: "linked", value: [] }],
     config: { view: { stroke: null }, axis, font, axisX: { grid: false, labelFlush: true, labelOverlap: true, tickCount: 4 } },
     ...spec(isDate(now) ? time : { type: "quantitative", title: null, scale: { zero: false, nice: false } }),
   };
@@ -178,15 +181,41 @@ async function embed(state, told, scale) {
   const specs = { skyband: skyband(colour, scale), timeline: timeline(colour), lives: timeline(colour) };
   for (const name of Object.keys(specs).filter((one) => told[one])) {
     const { view } = await window.vegaEmbed(places[name], frame(colour, state.now, specs[name]), options);
-    view.addEventListener("mouseover", (event, item) => link(item?.datum?.link ?? null));
-    view.addEventListener("mouseout", () => link(null));
+    const linkOf = (item) => (item?.datum?.link === undefined ? [] : [item.datum.link]);
+    view.addEventListener("mouseover", (event, item) => link(linkOf(item)));
+    view.addEventListener("mouseout", () => link([]));
+    view.addEventListener("click", (event, item) => linkOf(item).forEach(open));
     views[name] = view;
   }
 }
 
-onLink((name) => {
-  for (const view of Object.values(views)) view.signal("linked", name ?? "").runAsync();
+onLink((names) => {
+  for (const view of Object.values(views)) view.signal("linked", names).runAsync();
 });
+
+// What a mark stands for, in the dialog. A family that is over has nothing to show there.
+function open(name) {
+  const pair = shown.pairs[name] ?? Object.values(shown.stays).find((stay) => stay.pair === name);
+  const family = Object.entries(shown.families).find(([, { id }]) => id === name);
+  if (pair) openPair(name, pair);
+  else if (family) openFamily(family[0]);
+}
+
+const walks = Object.fromEntries(
+  [["timeline", "Stays in the top-k"], ["lives", "Lives of families"]].map(([name, title]) => {
+    const point = (mark, place) => {
+      const { left, top } = places[name].getBoundingClientRect();
+      link(mark ? [mark.link] : []);
+      tooltip(null, { clientX: left, clientY: top + STEP * (place + 1) }, null, mark?.tip);
+    };
+    return [name, walk(places[name], title, point, (mark) => open(mark.link))];
+  }),
+);
+
+// The marks as a list: each with its line and what its tip says.
+function listed(name, { stays }) {
+  walks[name](stays.map((stay) => ({ ...stay, key: `${stay.link} ${stay.from}`, text: `${stay.line.replace(/\u200b/g, "")}: ${stay.tip.replace(/\n/g, ", ")}` })));
+}
 
 async function fill(view, data, height) {
   if (height) view.height(height);
@@ -204,12 +233,14 @@ async function drawSkyband(state) {
 
 async function drawTimeline(state) {
   const past = timelineData(state);
+  listed("timeline", past);
   await fill(views.timeline, past, lines(past));
   places.timeline.setAttribute("aria-label", `${past.stays.length} stays in the top-k, which now has ${state.order.length} pairs.`);
 }
 
 async function drawLives(state) {
   const past = livesData(state);
+  listed("lives", past);
   await fill(views.lives, past, lines(past));
   const there = past.stays.filter((life) => life.open).length;
   places.lives.setAttribute("aria-label", `The lives of ${past.stays.length} families, of which ${there} are still there.`);
@@ -218,6 +249,7 @@ async function drawLives(state) {
 // Draws the state, unless the last one is still being drawn; another will follow.
 export async function draw(state) {
   const told = tells(state);
+  shown = state;
   if (drawing || !Object.values(told).some(Boolean)) return;
   drawing = true;
   try {

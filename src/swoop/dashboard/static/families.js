@@ -57,7 +57,7 @@ function make(key) {
   const rest = moreOf(row, open);
   texts.after(rest.button);
   opens(row, button, open);
-  links(row, rowOf(key).id);
+  links(row, [rowOf(key).id]);
   return { row, rank, size, what, grown, svg, ages, button, texts, who, rest, drawn: "", version: 0 };
 }
 

@@ -1,10 +1,12 @@
 // A list of cards. Each keeps its row, which moves smoothly to its new place.
+import { isOf } from "./links.js";
+
 const calm = matchMedia("(prefers-reduced-motion: reduce)");
 
 // The card that has, or had, a place in a list: where the focus goes when a card has left.
 export function focusCard(list, key, place) {
   const cards = [...list.children];
-  const own = cards.find((card) => card.dataset.key === key);
+  const own = cards.find((card) => card.dataset.key === key) ?? cards.find((card) => isOf(card, key));
   const card = own ?? cards[Math.min(place, cards.length - 1)];
   (card?.querySelector("button.ask:not([hidden])") ?? list).focus({ preventScroll: !own });
 }

@@ -7,7 +7,7 @@ import { keptMoment } from "./source.js";
 import { follow } from "./stream.js";
 import { drawSwitch, minute, onSwitch } from "./times.js";
 import { openFamily, openNamed, openPair, openRows } from "./why.js";
-import { noFamilies, noPairs } from "./words.js";
+import { ending, noFamilies, noPairs } from "./words.js";
 
 const at = (id) => document.getElementById(id);
 const view = { state: null, linked: false, paused: false, ever: false, waiting: false, charted: 0, said: 0, leader: null, unfolded: false };
@@ -59,14 +59,14 @@ function drawAbout({ about, now }) {
 }
 
 function drawStatus() {
-  const { state, reason } = view.state?.status ?? { state: "connecting", reason: null };
+  const { state } = view.state?.status ?? { state: "connecting" };
   const shown = keptMoment ? "kept" : view.linked ? (view.paused && state === "running" ? "paused" : state) : "connecting";
   const text = { connecting: view.ever ? "reconnecting …" : "connecting …", waiting: "waiting for the stream", running: "live", paused: "paused", kept: "kept", stopped: "the stream has ended", failed: "the stream has failed" }[shown];
   if (shown === "connecting" && view.ever && at("status").dataset.state !== shown) at("news").textContent = "Connection lost. Reconnecting.";
   at("status").dataset.state = shown;
   if (at("status-text").textContent !== text) at("status-text").textContent = text;
   const trouble = at("trouble");
-  const said = keptMoment ? "This page was kept: it shows one moment of a stream, and changes no more." : state === "failed" ? `The stream has failed: ${reason}. This is the last known state.` : state === "stopped" ? "The stream has ended. This is its final state." : "";
+  const said = view.state ? ending(view.state, keptMoment) : "";
   trouble.dataset.state = state;
   if (trouble.textContent !== said) trouble.textContent = said;
   trouble.hidden = !said;

@@ -1,5 +1,5 @@
 // The list of the most similar pairs.
-import { count, distance, element, named, similarity } from "./format.js";
+import { count, counted, distance, element, named, similarity } from "./format.js";
 import { links } from "./links.js";
 import { listOf, opens } from "./list.js";
 import { chips, marked, plain } from "./marks.js";
@@ -16,7 +16,7 @@ function textsOf(pair) {
   return JSON.stringify(pair.same ? [plain(pair.newer_text)] : [plain(pair.newer_text), plain(pair.older_text)].sort());
 }
 
-// The pairs without those that are behind another one, and how many are behind each.
+// The pairs without those that are behind another one, and which are behind each.
 function folded(wanted, pairs) {
   const leaders = new Map();
   const hidden = new Map();
@@ -27,7 +27,7 @@ function folded(wanted, pairs) {
       return true;
     }
     const leader = leaders.get(texts);
-    hidden.set(leader, (hidden.get(leader) ?? 0) + 1);
+    hidden.set(leader, [...(hidden.get(leader) ?? []), key]);
     return unfolded.has(texts);
   });
   return { kept, hidden };
@@ -75,7 +75,6 @@ function make(key) {
     shown.redraw();
   });
   opens(row, button, open);
-  links(row, key);
   return { row, rank, fill, button, ages, more, rest, copies: row.querySelectorAll(".copies"), data: pair };
 }
 
@@ -99,10 +98,12 @@ function update(made, key, rank) {
   if (made.ages.textContent !== ages) made.ages.textContent = ages;
   made.ages.title = `since ${moment(pair.start)}, until ${moment(pair.end)}`;
   made.button.setAttribute("aria-label", `Why? Pair ${rank}, similarity ${similarity(pair.similarity)}`);
-  const rest = shown.hidden.get(key) ?? 0;
-  made.more.hidden = !rest;
-  made.more.textContent = unfolded.has(textsOf(pair)) ? "Show them once" : `and ${count(rest)} more ${rest === 1 ? "pair" : "pairs"} of the same texts`;
-  made.more.setAttribute("aria-expanded", String(unfolded.has(textsOf(pair))));
+  const behind = shown.hidden.get(key) ?? [];
+  const open = unfolded.has(textsOf(pair));
+  links(made.row, open ? [key] : [key, ...behind]);
+  made.more.hidden = !behind.length;
+  made.more.textContent = open ? "Show them once" : `and ${counted(behind.length, "more pair", "more pairs")} of the same texts`;
+  made.more.setAttribute("aria-expanded", String(open));
   made.copies.forEach((place, index) => {
     const text = copiesOf(pair.copies?.[index], state.now);
     if (place.textContent !== text) place.textContent = text;

@@ -100,7 +100,10 @@ async function ask(title, answer, content, gone, whenClosed) {
   }
 }
 
+// Where the focus goes when the dialog is closed: to the mark of a chart it was opened from, or to the card.
 function backTo(list, key) {
+  const mark = document.activeElement.closest("[role=option]");
+  if (mark) return () => (mark.isConnected ? mark : list).focus();
   const place = [...list.children].findIndex((card) => card.dataset.key === key);
   return () => focusCard(list, key, Math.max(0, place));
 }

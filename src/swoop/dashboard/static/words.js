@@ -6,22 +6,34 @@ function latest(rows) {
   return rows.reduce((last, { to }) => (to !== null && (last === null || position(to) > position(last)) ? to : last), null);
 }
 
+const overOf = ({ state }) => ({ stopped: "The stream has ended", failed: "The stream has failed" })[state];
+
 // Why nothing was found so far, as far as the rows tell; null if they do not.
 function ofRows({ status, metrics }) {
   const rows = metrics.rows ?? metrics.sets ?? 0;
-  const ended = status.state === "stopped";
+  const over = overOf(status);
   if (status.state === "waiting") return "Waiting for the stream to start …";
-  if (rows === 0) return ended ? "The stream has ended without any rows." : "Waiting for the first rows …";
+  if (status.state === "failed" && rows === 0) return "There is nothing to show: see why, above.";
+  if (rows === 0) return over ? "The stream has ended without any rows." : "Waiting for the first rows …";
   if (metrics.rejected >= rows) return `${rows === 1 ? "The only row" : `All ${counted(rows, "row", "rows")}`} so far ${rows === 1 ? "was" : "were"} rejected: see why, above.`;
-  if (metrics.held > 0 && metrics.window_size === 0 && !ended) return `${counted(metrics.held, "row waits", "rows wait")} until later ones arrive, so that all enter in the order of time.`;
+  if (metrics.held > 0 && metrics.window_size === 0 && !over) return `${counted(metrics.held, "row waits", "rows wait")} until later ones arrive, so that all enter in the order of time.`;
   return null;
 }
 
 function nothing(state, what, past, never) {
-  const ended = state.status.state === "stopped";
+  const over = overOf(state.status);
   const last = latest(past);
-  if (last !== null) return `${ended ? "The stream has ended: no" : "No"} ${what} in the window now; the last left at ${clock(last, state.now)}.`;
-  return ofRows(state) ?? (ended ? `The stream has ended: ${never} were found.` : `No ${what} so far, in ${counted(state.metrics.rows ?? state.metrics.sets, "row", "rows")}.`);
+  if (last !== null) return `${over ? `${over}: no` : "No"} ${what} in the window now; the last left at ${clock(last, state.now)}.`;
+  return ofRows(state) ?? (over ? `${over}: ${never} were found.` : `No ${what} so far, in ${counted(state.metrics.rows ?? state.metrics.sets, "row", "rows")}.`);
+}
+
+// What is said at the top of a stream that is over, or of a page that was kept.
+export function ending({ status: { state, reason }, metrics }, isKept) {
+  if (isKept) return "This page was kept: it shows one moment of a stream, and changes no more.";
+  if (state === "stopped") return "The stream has ended. This is its final state.";
+  if (state !== "failed") return "";
+  const why = reason.replace(/\.$/, "");
+  return (metrics.rows ?? metrics.sets) === 0 ? `The stream has failed before any row came: ${why}.` : `The stream has failed: ${why}. This is the last known state.`;
 }
 
 export const noPairs = (state) => nothing(state, "similar pairs", Object.values(state.stays), "no similar pairs");
