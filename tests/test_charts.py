@@ -15,7 +15,7 @@ import swoop
 from swoop import charts
 from swoop.errors import InvalidArgument
 
-HOSTILE = "</script><script>alert(1)</script><img src=x onerror=alert(2)>"
+HOSTILE = "</script><script>alert(1)</script><img src=x onerror=alert(2)> \u202egnorw\x1b\ud800"
 
 
 def small_join(times: str = "integers", similarity: str = "jaccard", k: int = 3, **options: Any) -> swoop.TopKJoin:
@@ -201,8 +201,10 @@ def test_text_does_no_harm() -> None:
     for table in (join.topk()._repr_html_(), found._repr_html_()):
         assert set(re.findall(r"<([a-z]+)", table)) <= {"table", "thead", "tbody", "tr", "th", "td", "div", "bdi"}
         assert "&lt;/script&gt;" in table
+        assert "&lt;U+202E&gt;gnorw&lt;U+001B&gt;" in table
     for chart in (join.topk().chart(), found.chart(), charts.skyband(join), join.changes().chart()):
         assert "alert(1)" in json.dumps(chart.to_dict())  # it is there, as data
+        assert "\\u202e" not in json.dumps(chart.to_dict())
         page = chart.to_html()
         assert "<script>alert" not in page
         assert "<img" not in page
@@ -216,6 +218,17 @@ def test_tables_stay_small() -> None:
     assert "... 801 more" in found
     assert len(join.topk()._repr_html_()) < 2000
     assert len(found) < 50_000
+
+
+def test_long_tokens_that_differ_look_different() -> None:
+    join = swoop.TopKJoin(k=1, window=None)
+    for letter in "ab":
+        join.insert(["shared", "x" * 500 + letter + "y" * 500])
+    found = join.explain(join.topk()[0])
+    table = found._repr_html_()
+    assert "xay" in table
+    assert "xby" in table
+    assert len({row["label"] for row in rows_of(found.chart(), "label")}) == 3
 
 
 def test_tables_have_bars_where_similarities_are_shares() -> None:

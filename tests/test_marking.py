@@ -2,10 +2,10 @@
 
 from __future__ import annotations
 
-from hypothesis import given
+from hypothesis import example, given
 from hypothesis import strategies as st
 
-from swoop.marking import contents, marked, words_of
+from swoop.marking import contents, marked, shortened, words_of
 
 texts = st.text(st.sampled_from("ab c,é\u0939\u093f"), max_size=300)
 
@@ -18,6 +18,7 @@ def test_a_short_text_is_shown_as_it_is(text: str, other: str) -> None:
     assert own == words_of(text) - words_of(other)
 
 
+@example(7, 0, 60)
 @given(st.integers(0, 400), st.integers(0, 400), st.sampled_from([60, 280, 500]))
 def test_a_difference_is_visible(before: int, after: int, longest: int) -> None:
     text = "the same " * before + "odd" + " the same" * after
@@ -39,6 +40,31 @@ def test_many_differences_and_words_without_end() -> None:
         "https://a.b/c?d,",
         "\u0939\u093f\u0928\u094d\u0926\u0940",
     }
+
+
+words = st.text("ab", max_size=40)
+
+
+@given(words, words, words, words, st.integers(8, 30))
+def test_long_words_that_differ_look_different(begin: str, one: str, other: str, end: str, longest: int) -> None:
+    pair = begin + one + end, begin + other + end
+    shown = [shortened(word, longest, sorted(pair)) for word in pair]
+    assert (shown[0] == shown[1]) == (pair[0] == pair[1])
+    assert all(len(short) <= longest for short in shown)
+    for word, short in zip(pair, shown, strict=True):
+        assert short == word or all(piece in word for piece in short.split("…"))
+
+
+@given(words, words, st.integers(61, 400), st.integers(61, 400))
+def test_long_words_within_texts_do_as_well(one: str, other: str, before: int, after: int) -> None:
+    texts = [f"see {'x' * before}{middle}{'x' * after} " + "now " * 60 for middle in (one, other)]
+    shown = [marked(text, words_of(against), 280) for text, against in zip(texts, reversed(texts), strict=True)]
+    if one + "x" * after == other + "x" * after:
+        assert shown[0] == shown[1]
+    else:
+        differing = [[part.text for part in parts if part.differs] for parts in shown]
+        assert [len(each) for each in differing] == [1, 1]
+        assert differing[0] != differing[1]
 
 
 def test_contents_are_counted() -> None:

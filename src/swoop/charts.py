@@ -12,8 +12,10 @@ from typing import TYPE_CHECKING, Any, Protocol
 
 from swoop.errors import InvalidArgument
 from swoop.look import ACCENT, AMBER, FONT, INK, PALE, QUIET, WASH
+from swoop.marking import shortened
 from swoop.stays import stays_of
 from swoop.times import EPOCH, EPOCH_UTC, Time
+from swoop.unseen import printable
 
 if TYPE_CHECKING:
     import altair
@@ -323,7 +325,8 @@ def explanation(explained: Explanation, most: int = 100) -> Chart:
         color=colour,
         tooltip=_tooltip(alt, "token", "kind"),
     )
-    labels = _row_labels(alt, {row: _label(token, 60) for row, (_, token) in enumerate(shown)}, y, 260)
+    known = sorted(_harmless(token) for _, token in tokens)
+    labels = _row_labels(alt, {row: _label(token, 36, known) for row, (_, token) in enumerate(shown)}, y, 260)
     title = f"{len(shown)} of {len(tokens)} tokens" if len(shown) < len(tokens) else ""
     return _finished(alt, cells + labels, len(shown), title, width=300, row=20)
 
@@ -417,9 +420,12 @@ def _plain(value: Any) -> Any:
     return value if isinstance(value, int | float) else _label(value, 300)
 
 
-def _label(value: Any, longest: int) -> str:
-    text = str(value).replace("<", "‹")
-    return text if len(text) <= longest else text[: longest - 1] + "…"
+def _label(value: Any, longest: int, others: Sequence[str] = ()) -> str:
+    return shortened(_harmless(value), longest, others)
+
+
+def _harmless(value: Any) -> str:
+    return printable(str(value)).replace("<", "‹")
 
 
 def _pair_label(newer: Any, older: Any, longest: int = 34) -> str:

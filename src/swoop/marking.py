@@ -7,13 +7,16 @@ from __future__ import annotations
 
 import re
 import unicodedata
+from bisect import bisect_left
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, replace
 from functools import cache
+from os.path import commonprefix
 from typing import Any, NamedTuple
 
 CONTEXT = 40  # characters around a difference that are shown of a long text
 BEGINNING = 80  # of a long text, by which people recognise it
+WORD = 60  # characters of a long word
 
 
 class Part(NamedTuple):
@@ -38,14 +41,15 @@ def words_of(text: str) -> frozenset[str]:
 def marked(text: str, others: frozenset[str], longest: int) -> list[Part]:
     """A text in parts: what the other one does not have, and what stands between.
 
-    Of a text of more than ``longest`` characters, about so many are shown: its beginning, and what is around differences.
+    Of a text of more than ``longest`` characters, about so many are shown: its beginning, and what is around differences; its
+    long words are shortened.
 
     >>> marked("Big fire in Perth", frozenset(["big", "fire"]), 99)
     [Part(text='Big fire ', differs=False), Part(text='in Perth', differs=True)]
     >>> "".join(part.text for part in marked("so " * 99 + "odd" + " so" * 99, frozenset(["so"]), 40))
     'so so so so so so so … so so so odd so so …'
     """
-    runs = _runs(text, others)
+    text, runs = _runs(text, others, WORD if len(text) > longest else None)
     found: list[Part] = []
     done = 0
     for begin, end in [(0, len(text))] if len(text) <= longest else _visible(text, runs, longest):
@@ -70,7 +74,7 @@ def left_out(text: str, others: frozenset[str], parts: Sequence[Part]) -> int:
     >>> left_out(text, others, marked(text, others, 40)), left_out(text, others, marked(text, others, 999))
     (1, 0)
     """
-    return max(0, len(_runs(text, others)) - sum(part.differs for part in parts))
+    return max(0, len(_runs(text, others)[1]) - sum(part.differs for part in parts))
 
 
 def marked_together(texts: Sequence[str], longest: int) -> list[list[Part]]:
@@ -95,18 +99,59 @@ def how_same(newer: str, older: str) -> str | None:
     return "same words" if words_of(newer) == words_of(older) else None
 
 
-def _runs(text: str, others: frozenset[str]) -> list[tuple[int, int]]:
-    """Where words are that are not among the others; neighbours are one run."""
+def shortened(word: str, longest: int, others: Sequence[str] = ()) -> str:
+    """A long word without its middle; where one of the others would look the same, with the place where they begin to differ.
+
+    ``others``, which are sorted, may contain the word itself.
+
+    >>> shortened("https://example.com/posts/2024/05/01/1207", 20)
+    'https://ex…5/01/1207'
+    >>> shortened("a" * 50 + "b" + "a" * 50, 20, ["a" * 101])
+    'aaaaaa…aaabaa…aaaaaa'
+    """
+    return word if len(word) <= longest else _pieces(word, word, longest, others)
+
+
+def _pieces(word: str, known_as: str, longest: int, others: Sequence[str]) -> str:
+    """The pieces of a long word that are shown. Among others, it is ``known_as`` what may be in lower case."""
+    end = (longest - 1) // 2
+    begin = longest - 1 - end
+    place = bisect_left(others, known_as)
+    near = [other for other in others[max(0, place - 1) : place + 2] if other != known_as and len(other) > longest]
+    alike = [commonprefix((known_as, other)) for other in near if other[-end:] == known_as[-end:]]  # noqa: RUF071, of letters
+    differs = max(map(len, alike), default=0)
+    if differs < begin:
+        return f"{word[:begin]}…{word[-end:]}"
+    third = (longest - 2) // 3
+    first = max(third, differs - third // 2)
+    last = first + third
+    before = "…" if first > third else ""
+    after = f"…{word[-third:]}" if last < len(word) - third else word[last:]
+    return f"{word[:third]}{before}{word[first:last]}{after}"
+
+
+def _runs(text: str, others: frozenset[str], longest: int | None = None) -> tuple[str, list[tuple[int, int]]]:
+    """A text whose words have at most so many characters, and where words are that are not among the others; neighbours are
+    one run.
+    """
+    known = [] if longest is None else sorted(other for other in others if len(other) > longest)
+    shown: list[str] = []
     runs: list[tuple[int, int]] = []
+    done = at = 0
     follows = False
-    for word in _word().finditer(text):
-        own = word[0].lower() not in others
+    for found in _word().finditer(text):
+        word, low = found[0], found[0].lower()
+        piece = word if longest is None or len(word) <= longest else _pieces(word, low, longest, known)
+        shown += [text[done : found.start()], piece]
+        begin = at + found.start() - done
+        done, at = found.end(), begin + len(piece)
+        own = low not in others
         if own and follows:
-            runs[-1] = (runs[-1][0], word.end())
+            runs[-1] = (runs[-1][0], at)
         elif own:
-            runs.append(word.span())
+            runs.append((begin, at))
         follows = own
-    return runs
+    return "".join(shown) + text[done:], runs
 
 
 def _visible(text: str, runs: list[tuple[int, int]], longest: int) -> list[tuple[int, int]]:
@@ -116,10 +161,13 @@ def _visible(text: str, runs: list[tuple[int, int]], longest: int) -> list[tuple
     for first, last in runs:
         begin, end = max(first - min(CONTEXT, left // 2), 0), min(last + CONTEXT, len(text))
         before = spans[-1]
-        if begin <= before[1] + CONTEXT // 2:  # leaving out so little would be longer than showing it
+        if (
+            begin <= before[1] + CONTEXT // 2 and last <= before[1] + left
+        ):  # leaving out so little would be longer than showing it
             spans[-1] = (before[0], max(before[1], min(end, before[1] + left)))
             left -= spans[-1][1] - before[1]
         else:
+            begin = max(begin, before[1])
             spans.append((begin, min(end, begin + left)))
             left -= spans[-1][1] - begin
         if left <= CONTEXT // 2:

@@ -1,4 +1,4 @@
-"""How results and metrics look in notebooks: small tables of HTML, in which text stays text."""
+"""How results and metrics look in notebooks, on light or dark ground: small tables of HTML, in which text stays text."""
 
 from __future__ import annotations
 
@@ -7,6 +7,11 @@ from collections.abc import Sequence
 from dataclasses import fields
 from typing import Any
 
+from swoop.look import TEAL
+from swoop.marking import shortened
+from swoop.unseen import printable
+
+LONGEST = 300  # characters of a value
 _UNITS = ("bytes", "kB", "MB", "GB", "TB")
 
 
@@ -57,21 +62,18 @@ def _cell(value: Any) -> str:
         return ""
     if isinstance(value, Markup):
         return value
-    return html.escape(f"{value:.4g}" if isinstance(value, float) else _shortened(str(value)))
-
-
-def _shortened(text: str) -> str:
-    return text if len(text) <= 300 else text[:300] + "…"
+    return html.escape(f"{value:.4g}" if isinstance(value, float) else shortened(printable(str(value)), LONGEST))
 
 
 def bar(share: float) -> str:
     """A bar that fills a share of its place."""
-    style = f"width:{80 * share:.0f}px;height:0.7em;border-radius:2px;background:rgba(70,130,180,0.6)"
+    style = f"width:{80 * share:.0f}px;height:0.7em;border-radius:2px;background:{TEAL}99"
     return f'<div style="width:80px"><div style="{style}"></div></div>'
 
 
-def chips(tokens: list[str]) -> str:
-    """Tokens side by side, the first of them if they are many."""
-    style = "display:inline-block;margin:1px;padding:0 6px;border-radius:8px;background:rgba(70,130,180,0.25)"
+def chips(tokens: list[str], others: Sequence[str] = ()) -> str:
+    """Tokens side by side, the first of them if they are many. ``others``, sorted: all from which they must be told."""
+    style = f"display:inline-block;margin:1px;padding:0 6px;border-radius:8px;background:{TEAL}40"
     more = f" ... {len(tokens) - 200} more" if len(tokens) > 200 else ""
-    return " ".join(f'<bdi style="{style}">{html.escape(_shortened(token))}</bdi>' for token in tokens[:200]) + more
+    shown = (html.escape(shortened(printable(token), LONGEST, others)) for token in tokens[:200])
+    return " ".join(f'<bdi style="{style}">{token}</bdi>' for token in shown) + more

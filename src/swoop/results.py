@@ -202,7 +202,9 @@ class Explanation:
         return [(name, [str(token) for token in sorted(tokens, key=_by_type)]) for name, tokens in kinds]
 
     def _repr_html_(self) -> str:
-        return html_table(("", "", "tokens"), [(name, len(tokens), Markup(chips(tokens))) for name, tokens in self._in_order()])
+        kinds = self._in_order()
+        known = sorted(token for _, tokens in kinds for token in tokens)
+        return html_table(("", "", "tokens"), [(name, len(tokens), Markup(chips(tokens, known))) for name, tokens in kinds])
 
 
 def _by_type(token: Token) -> tuple[str, Any]:

@@ -1,6 +1,6 @@
 """What is shown is what there is: nothing hides, turns, moves or gets lost in an encoding, and secrets are not shown.
 
-Tests of swoop.cli.console, swoop.cli.guard, swoop.cli.session, swoop.cli.unseen.
+Tests of swoop.cli.console, swoop.cli.guard, swoop.cli.session, swoop.unseen.
 """
 
 from __future__ import annotations
@@ -21,11 +21,12 @@ from pyspark import java_gateway
 from rich.cells import cell_len
 
 from swoop.cli import console
-from swoop.cli.console import print_json, printable, shown_id, tolerate
+from swoop.cli.console import print_json, shown_id, tolerate
 from swoop.cli.guard import spark_message
 from swoop.cli.render import Side, side_by_side
 from swoop.cli.session import held_back, why_not
 from swoop.cli.views import short
+from swoop.unseen import printable
 
 SEEN = {*range(0x600, 0x606), 0x6DD, 0x70F, 0x890, 0x891, 0x8E2, 0x110BD, 0x110CD, *range(0x13430, 0x13460)}
 IGNORABLE = "034F 115F-1160 17B4-17B5 180B-180F 2065 3164 FE00-FE0F FFA0 FFF0-FFF8 E0000-E0FFF"

@@ -10,8 +10,9 @@ from rich.cells import cell_len
 from rich.console import Console
 from rich.text import Text
 
-from swoop.cli.console import printable, shown_similarity, shown_span, shown_time, shown_wait
+from swoop.cli.console import shown_similarity, shown_span, shown_time, shown_wait
 from swoop.cli.render import Line, Pairs, ShownPair, Side, cut, marked, marked_tokens
+from swoop.unseen import printable
 
 MORNING = dt.datetime(2024, 5, 1, 9, 30)
 

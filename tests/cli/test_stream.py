@@ -351,7 +351,7 @@ def test_alerts(tmp_path: Path, folder: Path) -> None:
     write.write_text(f"import sys; open({str(told)!r}, 'a').write(sys.stdin.read() + chr(10))")
     command = f"'{sys.executable}' '{write}'"
     options = ("-w", "20s", "-k", 3, "--once", "--checkpoint", tmp_path / "state", "--alert-limit", 1000)
-    done = swoop("stream", folder, *options, "--alert", command, "--alert-from", 0.6)
+    done = swoop("stream", folder, *options, "--alert", command, "--alert-from", 0.6, "--keep", "text")
     assert done.exit_code == 0, done.output
     changes = oracle.changes(history(), k=3, window="20s", copies="once")
     expected = [c.pair for c in changes if c.kind == "enter" and c.pair.similarity >= 0.6]
@@ -359,6 +359,8 @@ def test_alerts(tmp_path: Path, folder: Path) -> None:
     assert [(c["newer"], c["older"], c["similarity"]) for c in found] == [(p.newer, p.older, p.similarity) for p in expected]
     texts = {post["id"]: post["text"] for post in posts(history())}
     assert all(c["newer_text"] in texts.values() for c in found)
+    assert [c["newer_record"] for c in found] == [{"text": c["newer_text"]} for c in found]
+    assert all(c["older_record"]["text"] in texts.values() for c in found)
     assert f"{len(expected)} alerts delivered, 0 given up, 0 over the limit, 0 not delivered yet" in done.stderr
     told.unlink()
     done = swoop("stream", folder, "--families", 0.5, "-w", "20s", "--once", "--alert", command, "--alert-from", 3)

@@ -20,9 +20,9 @@ import swoop
 from swoop.dashboard import Board
 from swoop.dashboard.board import DIFFERENCES, PENDING
 from swoop.dashboard.differences import applied, difference, merged
-from swoop.dashboard.wire import STEPS, key_of, stairs
+from swoop.dashboard.wire import STEPS, key_of, shown_texts, shown_tokens, stairs
 from swoop.errors import NotInWindow
-from swoop.results import Change, SkybandStep
+from swoop.results import Change, Explanation, SkybandStep
 from tests.support.posts import Posts
 from tests.support.still import Still, pair
 
@@ -218,7 +218,7 @@ def test_everything_becomes_json() -> None:
     assert (rows[0]["newer"], rows[0]["older"], rows[0]["similarity"], rows[0]["end"]) == ("0xff00", "name", None, None)
     assert rows[0]["start"] == "2024-05-01T12:00:00+00:00"
     assert (rows[0]["shared"], rows[0]["only_newer"], rows[0]["only_older"]) == (["a"], ["0xff"], ["7"])
-    assert (rows[1]["newer"], rows[1]["older"]) == ("\ud800<script>", str(2**70))
+    assert (rows[1]["newer"], rows[1]["older"]) == ("<U+D800><script>", str(2**70))
     assert board.since(event.id) is None
 
 
@@ -312,3 +312,13 @@ def test_what_is_above_is_not_imported() -> None:
 
     program = "import sys, swoop.dashboard; print(sorted({'fastapi', 'pyspark', 'numba', 'numpy'} & set(sys.modules)))"
     assert subprocess.check_output([sys.executable, "-c", program], text=True).strip() == "[]"
+
+
+def test_what_differs_only_at_the_end_or_is_not_seen_looks_different() -> None:
+    tokens = [frozenset({"shared"}), frozenset({"x" * 500 + "a"}), frozenset({"x" * 500 + "b"})]
+    shown = shown_tokens(Explanation(pair(1), *tokens), 80)
+    assert shown["only_newer"][0][-3:] == "xxa"
+    assert shown["only_older"][0][-3:] == "xxb"
+    assert len(shown["only_newer"][0]) == 80
+    texts = shown_texts("pay anna\u202e\nnow", "pay anna\nnow", 280)
+    assert "".join(text for text, _ in texts["newer_text"]) == "pay anna<U+202E>\nnow"

@@ -18,6 +18,7 @@ from swoop.dashboard.families import ENDED, POINTS, SHOWN, Growth
 from swoop.dashboard.lives import Lives
 from swoop.errors import NotInWindow
 from swoop.results import Family, FamilyChange
+from swoop.unseen import printable
 from tests.dashboard.conftest import Watched, wait_until
 from tests.support.posts import Posts
 from tests.support.waves import EDITED, SAME, Waves
@@ -302,7 +303,7 @@ def test_hostile_families_beside_pairs_narrow_and_dark(watch: Callable[..., Watc
         expect(tab.locator(".family")).to_have_count(4)
         tab.get_by_role("button", name="Show 3 more").click()
         expect(tab.locator(".family")).to_have_count(7)
-        expect(tab.locator(".family", has_text="onerror").locator(".text")).to_have_text([HOSTILE])
+        expect(tab.locator(".family", has_text="onerror").locator(".text")).to_have_text([printable(HOSTILE)])
         assert tab.evaluate("document.querySelectorAll('.family script, .family img').length") == 0
         expect(tab.locator("#lives canvas")).to_be_visible()
         expect(tab.locator("#skyband canvas")).to_be_visible()

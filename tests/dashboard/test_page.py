@@ -11,6 +11,7 @@ from playwright.sync_api import expect
 from swoop.dashboard import Page, serve
 from swoop.dashboard.wire import key_of
 from swoop.marking import how_same
+from swoop.unseen import printable
 from tests.dashboard.conftest import Watched, wait_until
 from tests.support.posts import Posts
 
@@ -49,7 +50,7 @@ def said(posts: Posts) -> list[tuple[str, ...]]:
     """The same, of the source: what is the same in both records, or in several pairs, is there once."""
     found = {}
     for pair in posts.topk():
-        newer, older = map(str, posts.texts(pair))
+        newer, older = (printable(str(text)) for text in posts.texts(pair))
         texts = [newer] if how_same(newer, older) else [newer, older]
         found.setdefault(tuple(sorted(texts)), (f"{pair.similarity:.3f}", *texts))
     return list(found.values())
@@ -99,11 +100,14 @@ def test_hostile_texts_do_no_harm(watch: Callable[..., Watched], page: Page, pos
     for text in (HOSTILE, HOSTILE + " again", long + " one two", long + " one two"):
         posts.post(text)
     wait_until(tab, lambda: [row[0] for row in shown(tab)][:1] == ["1.000"])
-    wait_until(tab, lambda: (f"{posts.topk()[1].similarity:.3f}", HOSTILE + " again", HOSTILE) in shown(tab))
+    wait_until(
+        tab, lambda: (f"{posts.topk()[1].similarity:.3f}", printable(HOSTILE + " again"), printable(HOSTILE)) in shown(tab)
+    )
+    assert "<U+202E>gnorw si siht<U+202C>" in printable(HOSTILE)
     assert tab.evaluate("document.querySelectorAll('.pair script, .pair img').length") == 0
     assert tab.locator(".pair").first.bounding_box()["height"] < 300  # type: ignore[index]
     assert tab.evaluate("document.documentElement.scrollWidth <= innerWidth")
-    tab.locator(".pair", has_text="onerror").first.get_by_role("button").click()
+    tab.locator(".pair", has_text="onerror").first.locator(".ask").click()
     dialog = tab.locator("#why")
     expect(dialog.locator(".side").first).to_contain_text("<script>alert(1)</script>")
     expect(dialog.locator("section").first).to_contain_text("onerror")

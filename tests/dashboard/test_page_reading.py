@@ -15,7 +15,7 @@ from playwright.sync_api import Page as Tab
 from playwright.sync_api import expect
 
 import swoop
-from swoop.cli.console import shown_second
+from swoop.cli.console import shown_second, shown_time
 from swoop.dashboard import Page, serve
 from swoop.dashboard.wire import key_of
 from swoop.reasons import Reasons
@@ -140,10 +140,20 @@ def test_times_without_a_zone_stay_as_they_are(watch: Callable[..., Watched]) ->
     join = swoop.TopKJoin(k=2, window="1 hour")
     for minute in range(2):
         join.insert(["a", "b"], dt.datetime(2024, 5, 1, 9, minute), id=f"{minute}")
+    days = swoop.TopKJoin(k=1, window="7 days")
+    for day in (1, 2):
+        days.insert(["a", "b"], dt.datetime(2024, 5, day), id=f"{day}")
     with serve(join) as page:
         tab = watch(page, timezone_id="Asia/Kolkata").tab
         expect(tab.locator("#about")).to_have_text("top 2 · last 1 hour · jaccard · stream time 1 May 2024 09:01")
         expect(tab.locator("#zone")).to_be_hidden()
+        page.show(days)
+        expect(tab.locator("#about")).to_contain_text("stream time 2 May 2024")
+        (pair,) = days.topk()
+        expect(tab.locator(".pair .ages")).to_have_attribute(
+            "title", f"since {shown_time(pair.start)}, until {shown_time(pair.end)}"
+        )
+        assert f"{shown_time(pair.start)} {shown_time(pair.end)}" == "2 May 2024 8 May 2024"  # midnight is a date
         settled(tab)
 
 

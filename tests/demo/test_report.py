@@ -18,7 +18,7 @@ def test_hostile_texts(tmp_path: Path) -> None:
     join = swoop.TopKJoin(1, 10, track_changes=True)
     for time in range(3):
         join.insert(["a", "b"], time, id="<script>alert(1)</script>")
-    pairs = [(pair, "<script>alert(1)</script> a & b", None) for pair in join.topk()]
+    pairs = [(pair, "<script>alert(1)</script> a & b \u202egnorw", None) for pair in join.topk()]
     families = swoop.Families(0.5, 10)
     for time in range(3):
         families.insert(["a", "b"], time, id="<script>alert(1)</script>")
@@ -26,6 +26,7 @@ def test_hostile_texts(tmp_path: Path) -> None:
     page = (tmp_path / "page.html").read_text(encoding="utf-8")
     assert "<script" not in page
     assert "&lt;script&gt;" in page
+    assert "&lt;U+202E&gt;gnorw" in page
     assert "A &lt;b&gt;summary&lt;/b&gt;." in page
     assert "<svg" in page
 

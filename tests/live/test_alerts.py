@@ -30,7 +30,9 @@ from swoop.live.alerts import AlertOutput, AlertSettings, alert
 from swoop.live.files import Folder
 from swoop.spec import FamilySpec
 from swoop.text.functions import words
+from tests.live.test_kept import check_records
 from tests.support.live_runs import (
+    KEEP,
     SPEC,
     Killed,
     Row,
@@ -113,12 +115,14 @@ def as_told(messages: list[dict[str, Any]]) -> list[tuple[Any, ...]]:
     st.randoms(use_true_random=False),
     st.sampled_from([None, 0.0, 0.5, 1.0]),
     st.sampled_from([None, 2, 3, 5]),
+    st.sampled_from([(), KEEP]),
 )
 def test_alerts_are_those_of_brute_force(
-    folder: Path, case: Run, chance: random.Random, similarity: float | None, size: int | None
+    folder: Path, case: Run, chance: random.Random, similarity: float | None, size: int | None, keep: Any
 ) -> None:
-    """Whatever the batches, and whenever the process dies before a batch is committed."""
+    """Whatever the batches, and whenever the process dies before a batch is committed; with what is kept of the records."""
     to = Recorder()
+    case = replace(case, spec=replace(case.spec, keep=keep))
     finds_families = isinstance(case.spec.join, FamilySpec)
     asked = settings_for(to, **({"min_size": size} if finds_families else {"min_similarity": similarity}))
     with alerting(asked):
@@ -127,6 +131,15 @@ def test_alerts_are_those_of_brute_force(
     deliver(output := alerts_of(folder, case.spec, asked))
     assert as_told(to.told) == told_by_definition(case, asked)
     assert output.counts() == {"alerts": len(to.told), "alerts_failed": 0, "alerts_left_out": 0, "alerts_waiting": 0}
+    check_records([with_columns(message) for message in to.told] if keep else [], case.spec)
+    assert keep or not any("record" in name for message in to.told for name in message)
+
+
+def with_columns(message: dict[str, Any]) -> dict[str, Any]:
+    """A message whose records are columns, as in other results."""
+    records = {side: message.get(f"{side}_record", message.get("record")) for side in ("newer", "older", "representative")}
+    columns = {f"{side}_{name}": value for side, record in records.items() for name, value in (record or {}).items()}
+    return {**message, **columns}
 
 
 @pytest.mark.parametrize("cells", [1, 3])

@@ -5,6 +5,7 @@ Tests of swoop.paper.other_tools.__main__, swoop.paper.other_tools.adapters, swo
 
 from __future__ import annotations
 
+import re
 from pathlib import Path
 
 import numpy as np
@@ -183,6 +184,7 @@ def test_a_process_that_takes_too_long_is_ended(monkeypatch: pytest.MonkeyPatch)
 def test_the_table_goes_into_a_page(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     found = [ToolResult("Swoop", 70_998.4, 1.0, 4249.2, "exact"), ToolResult("Other", None, None, None, "not there")]
     lines = table(found)
+    assert command.draw(found[1:], tmp_path / "none") == []  # nothing was measured
     assert lines[2:] == ["| Swoop | 70,998 | 100.0 % | 4,249 | exact |", "| Other |  |  |  | not there |"]
     page = tmp_path / "page.md"
     page.write_text("before\n\n<!-- measurements -->\nold\n<!-- end of measurements -->\n\nafter\n")
@@ -192,6 +194,8 @@ def test_the_table_goes_into_a_page(tmp_path: Path, monkeypatch: pytest.MonkeyPa
     assert text.startswith(
         "before\n\n<!-- measurements -->\n\nA stream shaped like tweet: 3,000 sets of 13 tokens on average, 100"
     )
+    (chart,) = re.findall(r"!\[.+\]\((.+\.svg)\)\n\n\| \| sets/s", text)
+    assert "finds 100.0 %" in (tmp_path / chart).read_text(encoding="utf-8")
     assert text.endswith(lines[-1] + "\n\n<!-- end of measurements -->\n\nafter\n")
     write_into(page, lines)
     write_into(page, lines)

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import codecs
 import datetime as dt
-import re
 import sys
 from collections.abc import Iterable
 from functools import cache
@@ -14,9 +13,9 @@ from rich.cells import cell_len, set_cell_size
 from rich.console import Console
 from rich.theme import Theme
 
-from swoop.cli.unseen import named, seen
 from swoop.look import TEAL
 from swoop.messages import to_json
+from swoop.unseen import named, printable
 
 # readable on both black and white
 PROGRESS = Theme(
@@ -27,7 +26,6 @@ PROGRESS = Theme(
     }
 )
 MONTHS = ("Jan", "Feb", "Mar", "Apr", "May", "Jun", "Jul", "Aug", "Sep", "Oct", "Nov", "Dec")
-SPACE = re.compile(r"[\t\n\v\f\r\x85\u2028\u2029]")
 ID = 64  # cells of an id that are shown
 PLAIN = str.maketrans({"…": "...", "×": "x", "–": "-", "━": "-", "╸": "-", "╺": "-", "“": '"', "”": '"', "’": "'"})
 """What stands for characters of our own where the encoding of the output does not have them."""
@@ -67,15 +65,6 @@ def hidden(text: str) -> str:
 def has_colour(console: Console) -> bool:
     """Whether colours are shown; otherwise words are marked with brackets."""
     return console.is_terminal and console.color_system is not None and not console.no_color
-
-
-def printable(text: str) -> str:
-    r"""Text from data on one line, in which everything is seen: what a terminal would obey or hide is named instead.
-
-    >>> printable("win\ta \x1b[31mphone\u202e")
-    'win a <U+001B>[31mphone<U+202E>'
-    """
-    return seen(SPACE.sub(" ", text))
 
 
 def tolerate(stream: Any) -> None:

@@ -10,9 +10,10 @@ from rich.console import Console, ConsoleOptions, Group, RenderableType, RenderR
 from rich.table import Table
 from rich.text import Text
 
-from swoop.cli.console import has_colour, printable, shown_id, shown_since, shown_span
+from swoop.cli.console import has_colour, shown_id, shown_since, shown_span
 from swoop.cli.render import LONGEST, NEWER, Line, Side, in_colour, marked_tokens
 from swoop.marking import marked_together
+from swoop.unseen import printable
 
 TEXTS = 3  # of a family are shown
 

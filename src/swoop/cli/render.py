@@ -15,9 +15,10 @@ from rich.table import Table
 from rich.text import Text
 
 from swoop import marking
-from swoop.cli.console import has_colour, name_of, printable, shown_id, shown_name, shown_similarity, shown_span, shown_time
+from swoop.cli.console import has_colour, name_of, shown_id, shown_name, shown_similarity, shown_span, shown_time
 from swoop.look import ORANGE, TEAL
-from swoop.marking import words_of
+from swoop.marking import WORD, shortened, words_of
+from swoop.unseen import printable
 
 LONGEST = 500  # characters of a text that are shown
 LONGEST_KEPT = 60  # of a kept value
@@ -122,7 +123,8 @@ class Line:
         if differ <= width * 2 // 3 or start <= 0 or self.text.plain == self.other.plain:
             begin = 0
         else:  # with the next word, if there is one before the difference
-            begin = self.text.plain.find(" ", start - 1, differ) + 1 or self.text.plain.rfind(" ", 0, start) + 1
+            before = max(self.text.plain.rfind(" ", 0, start) + 1, differ - width * 2 // 3)
+            begin = self.text.plain.find(" ", start - 1, differ) + 1 or before
         shown = cut(self.text, width, begin)
         shown.no_wrap = True
         return shown
@@ -130,7 +132,11 @@ class Line:
 
 def marked_tokens(tokens: Iterable[Any], others: frozenset[Any], style: str, colour: bool) -> Text:
     """Tokens: first the shared ones, then those that only this record has."""
-    shared, own = (" ".join(shown_name(token) for token in sorted(part, key=str)) for part in _split(tokens, others))
+    known = sorted(map(shown_name, others))
+    shared, own = (
+        " ".join(shortened(shown_name(token), WORD, known) for token in sorted(part, key=str))
+        for part in _split(tokens, others)
+    )
     shown = cut(Text(shared), LONGEST - min(len(own), LONGEST // 2))
     if own:
         mark = cut(Text(own), LONGEST // 2).plain

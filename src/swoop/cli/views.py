@@ -16,7 +16,6 @@ from swoop.cli.console import (
     ID,
     has_colour,
     print_json,
-    printable,
     results,
     shown_id,
     shown_second,
@@ -27,6 +26,7 @@ from swoop.cli.console import (
 )
 from swoop.cli.render import Line, Side, both_sides, cut, same
 from swoop.messages import message
+from swoop.unseen import printable
 
 if TYPE_CHECKING:
     from swoop.results import Change, Pair

@@ -13,6 +13,7 @@ from swoop.errors import NotInWindow
 from swoop.marking import contents, marked_together
 from swoop.results import Family, FamilyChange, Id
 from swoop.times import Time
+from swoop.unseen import printable_lines
 
 if TYPE_CHECKING:
     from swoop.results import FamilyList
@@ -238,7 +239,7 @@ def _told(source: FamilySource, over: FamilyChange, joined: list[FamilyChange]) 
 def _shown(looked: Sequence[Example]) -> dict[str, Any]:
     """The different texts of members, each marked against the most frequent one; none, if there are no texts."""
     found = [content for content in contents(looked) if content.text is not None]
-    parts = marked_together([content.text or "" for content in found[:TEXTS]], TEXT)
+    parts = marked_together([printable_lines(content.text or "") for content in found[:TEXTS]], TEXT)
     texts = [{"count": content.count, "parts": in_json(of)} for content, of in zip(found, parts, strict=False)]
     return {"texts": texts, "kinds": len(found), "looked": len(looked)}
 
@@ -251,7 +252,7 @@ def members_of(source: FamilySource, family: Family) -> dict[str, Any]:
     else:
         looked = [(name, None, None) for name in source.members(family)[-LOOKED:]]
     found = contents(looked)
-    parts = marked_together([content.text or "" for content in found], MEMBER_TEXT)
+    parts = marked_together([printable_lines(content.text or "") for content in found], MEMBER_TEXT)
     groups = [
         {
             "count": content.count,

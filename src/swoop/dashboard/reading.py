@@ -20,6 +20,7 @@ from swoop.dashboard.wire import clipped, facts_of, key_of, shown_id, shown_text
 from swoop.errors import NotInWindow
 from swoop.results import Explanation, Pair
 from swoop.times import Time
+from swoop.unseen import printable
 
 if TYPE_CHECKING:
     from swoop.dashboard.board import Source
@@ -194,7 +195,7 @@ def _unused(sources: Sequence[Source | FamilySource]) -> dict[str, Any]:
 
 
 def _short(text: str) -> str:
-    return clipped(text, REASON)[0]
+    return clipped(printable(text), REASON)[0]
 
 
 def _status(sources: Sequence[Source | FamilySource]) -> dict[str, str | None]:
@@ -207,4 +208,4 @@ def _status(sources: Sequence[Source | FamilySource]) -> dict[str, str | None]:
 
 def _reason(error: BaseException) -> str:
     lines = str(error).strip().splitlines()
-    return clipped(f"{type(error).__name__}: {lines[0] if lines else 'no message'}", 300)[0]
+    return clipped(printable(f"{type(error).__name__}: {lines[0] if lines else 'no message'}"), 300)[0]

@@ -11,6 +11,7 @@ from swoop.dashboard.wire import clipped, facts_of, key_of, shown_time
 from swoop.results import Change, Pair
 from swoop.stays import Stay, Stays, stay_key
 from swoop.times import Time
+from swoop.unseen import printable
 
 BEGINNING = 60  # characters of the text of a pair, by which people recognise it
 
@@ -102,7 +103,7 @@ def _row(stay: Stay) -> dict[str, Any]:
 
 
 def _beginning(text: str | None) -> str | None:
-    return None if text is None else clipped(" ".join(text[: 4 * BEGINNING].split()), BEGINNING)[0]
+    return None if text is None else clipped(printable(" ".join(text[: 4 * BEGINNING].split())), BEGINNING)[0]
 
 
 def _reached(end: Time, now: Time) -> bool:

@@ -8,23 +8,24 @@ from collections.abc import Iterable, Sequence
 from hashlib import blake2s
 from typing import Any
 
-from swoop.marking import Part, how_same, left_out, marked, words_of
+from swoop.marking import Part, how_same, left_out, marked, shortened, words_of
 from swoop.results import Explanation, Family, FamilyChange, Id, Pair, SkybandStep, Token
 from swoop.times import Time
+from swoop.unseen import printable, printable_lines
 
 SAFE = 2**53 - 1  # the largest integer that JavaScript's numbers hold exactly
 STEPS = 240
-TOKEN_LENGTH = 200
+TOKEN_LENGTH = 80
 
 
 def shown_id(name: Id | Token) -> str:
-    r"""An id or token as text; bytes as text if they are printable, otherwise in hexadecimal digits.
+    r"""An id or token as text in which everything is seen; bytes as text if they are printable, else in hexadecimal digits.
 
-    >>> shown_id(7), shown_id("seven"), shown_id(b"seven"), shown_id(b"\xff\x00")
-    ('7', 'seven', 'seven', '0xff00')
+    >>> shown_id(7), shown_id("seven\u202e"), shown_id(b"seven"), shown_id(b"\xff\x00")
+    ('7', 'seven<U+202E>', 'seven', '0xff00')
     """
     if not isinstance(name, bytes):
-        return str(name)
+        return printable(str(name))
     try:
         text = name.decode()
     except UnicodeDecodeError:
@@ -94,6 +95,7 @@ def shown_texts(newer: str | None, older: str | None, length: int) -> dict[str, 
     """
     both = newer is not None and older is not None
     shown: dict[str, Any] = {"left_out": [0, 0], "same": how_same(newer or "", older or "") if both else None}
+    newer, older = (None if text is None else printable_lines(text) for text in (newer, older))
     for place, (name, text, other) in enumerate((("newer", newer, older), ("older", older, newer))):
         others = words_of((other if both else text) or "")
         parts = None if text is None else marked(text, others, length)
@@ -106,13 +108,16 @@ def shown_tokens(explanation: Explanation | None, most: int) -> dict[str, Any]:
     """The tokens of a pair in three lists, and how many there are of each kind."""
     kinds = ("shared", "only_newer", "only_older")
     sets: list[frozenset[Token]] = [frozenset() if explanation is None else getattr(explanation, kind) for kind in kinds]
-    lists: dict[str, Any] = {kind: _in_order(tokens, most) for kind, tokens in zip(kinds, sets, strict=True)}
-    return {**lists, "counts": None if explanation is None else [len(tokens) for tokens in sets]}
+    lists = [_in_order(tokens, most) for tokens in sets]
+    known = sorted(token for tokens in lists for token in tokens if len(token) > TOKEN_LENGTH)
+    shown: dict[str, Any] = {
+        kind: [shortened(token, TOKEN_LENGTH, known) for token in tokens] for kind, tokens in zip(kinds, lists, strict=True)
+    }
+    return {**shown, "counts": None if explanation is None else [len(tokens) for tokens in sets]}
 
 
 def _in_order(tokens: Iterable[Token], most: int) -> list[str]:
-    ordered = sorted(tokens, key=lambda token: (type(token).__name__, token))
-    return [clipped(shown_id(token), TOKEN_LENGTH)[0] for token in ordered[:most]]
+    return [shown_id(token) for token in sorted(tokens, key=lambda token: (type(token).__name__, token))[:most]]
 
 
 def clipped(text: str, length: int) -> tuple[str, bool]:

@@ -12,6 +12,7 @@ from swoop.demo.waves import Wave
 from swoop.look import FONT, variables
 from swoop.marking import Part, how_same, marked, marked_together, words_of
 from swoop.results import Changes, FamilyChanges, Pair
+from swoop.unseen import printable_lines
 
 TEXTS, LONGEST = 4, 500  # different texts of a wave, and characters of each
 
@@ -59,9 +60,11 @@ def write_report(
 
 def _row(pair: Pair, newer: str, older: str) -> str:
     """A pair with its texts; a text that both have is there once."""
+    same = how_same(newer, older)
+    newer, older = printable_lines(newer), printable_lines(older)
     words = [words_of(older or newer), words_of(newer or older)]  # of one that is gone, nothing is known
     cells = [_marked(marked(text, of, LONGEST)) for text, of in zip((newer, older), words, strict=True)]
-    if same := how_same(newer, older):
+    if same:
         cells[1] = html.escape(same)
     for place, copies in enumerate((pair.newer_copies, pair.older_copies)):
         if copies is not None and copies > 1:
@@ -73,7 +76,7 @@ def _wave(wave: Wave) -> str:
     """A wave as it was when it was largest."""
     kinds = len(wave.contents)
     what = "the same text" if kinds == 1 else f"{kinds} different texts"
-    texts = [content.text or "" for content in wave.contents[:TEXTS]]
+    texts = [printable_lines(content.text or "") for content in wave.contents[:TEXTS]]
     items = "".join(
         f"<li><span>{content.count} ×</span> {_marked(parts)}</li>"
         for content, parts in zip(wave.contents, marked_together(texts, LONGEST), strict=False)

@@ -317,7 +317,7 @@ def _check_settings(settings: Any, path: str | os.PathLike[str], form: Format) -
     if type(version) is int and version > form.version:
         raise InvalidFile(
             f"{os.fspath(path)!r} was saved in format version {version} by a newer release; "
-            f"this one reads versions up to {form.version}. Upgrade with: pip install --upgrade swoop-join"
+            f"this one reads versions up to {form.version}. Upgrade Swoop"
         )
     for name, (since, before) in form.later.items():
         if type(version) is int and 1 <= version < since:

@@ -243,7 +243,7 @@ class Checkpoint:
         if version > VERSION:
             raise InvalidFile(
                 f"the checkpoint {self.path!r} has format version {version}, made by a newer release; this one reads versions "
-                f"up to {VERSION}. Upgrade with: pip install --upgrade swoop-join"
+                f"up to {VERSION}. Upgrade Swoop"
             )
         check_same(f"the checkpoint {self.path!r}", before, parameters)
         return str(run)

@@ -102,7 +102,7 @@ class Manifest:
             ) from error
         raise InvalidFile(
             f"the folder {folder.path!r} has format version {version}, made by a newer release; this one reads versions up to "
-            f"{VERSION}. Upgrade with: pip install --upgrade swoop-join"
+            f"{VERSION}. Upgrade Swoop"
         )
 
 

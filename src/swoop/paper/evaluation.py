@@ -233,7 +233,7 @@ def _others(others: list[other_tools.ToolMeasurement]) -> list[Part]:
         ),
     ]
     if chart is not None:
-        parts.append(Chart("other-tools", chart, "Sets per second against the recall of the exact top-k"))
+        parts.append(Chart("other-tools", chart, other_tools.CHART))
     return [*parts, Table(["", "sets/s", "of the top-k found", "bytes per set", "how"], rows, "notes")]
 
 

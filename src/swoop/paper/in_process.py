@@ -17,7 +17,7 @@ import pyarrow.parquet as pq
 
 import swoop
 from swoop.paper.data_sets import generate
-from swoop.paper.posts import make_posts, read_posts, window_of
+from swoop.paper.posts import about, make_posts, read_posts, window_of
 
 K = 10
 WINDOW = 10_000  # sets, on average
@@ -33,6 +33,7 @@ def report(rows: int, info: Callable[[str], None], texts: Path | None = None) ->
         "",
         f"`swoop.history` from a Parquet file to stays, with `words`, k = {K}, windows of {WINDOW:,} sets on average; the",
         "best of several runs. Memory is what the process takes beyond what it had before it read anything.",
+        *([] if texts is None else [about(texts)]),
         "",
         "| what | rows/s | rows per CPU second |",
         "|---|--:|--:|",

@@ -16,6 +16,8 @@ from swoop.errors import InvalidArgument
 from swoop.paper.data_sets import DataSet
 
 TIME = pa.timestamp("us", "UTC")
+KNOWN = {"arxiv_2019": "authors and title of each, of articles of 2019 on arXiv, the archive of scientific papers"}
+"""What is in the files that pages of the documentation were measured with."""
 
 
 def make_posts(data_set: DataSet, first_id: int = 0) -> pa.Table:
@@ -35,6 +37,13 @@ def read_posts(path: Path, rows: int) -> pa.Table:
     later = np.concatenate([times + number * span for number in range(rounds)])[:rows]
     texts = pa.chunked_array([chunk for _ in range(rounds) for chunk in given.column("text").chunks]).slice(0, rows)
     return pa.table({"id": np.arange(rows), "time": pa.array(later).cast(TIME), "text": texts.combine_chunks()})
+
+
+def about(path: Path) -> str:
+    """What real posts are, for a report."""
+    known = f": {KNOWN[path.stem]}" if path.stem in KNOWN else ""
+    count = pq.read_metadata(path).num_rows
+    return f"Real posts are the {count:,} texts of {path.stem}{known}. Where that is too few, they come again, each time later."
 
 
 def own_posts(names: Sequence[str | os.PathLike[str]]) -> pa.Table:

@@ -20,7 +20,7 @@ from pyspark.sql import SparkSession
 from swoop.live.one_engine import OneEngine
 from swoop.paper import spark_jobs as jobs
 from swoop.paper.data_sets import DataSet, generate
-from swoop.paper.posts import make_posts, read_posts, window_of
+from swoop.paper.posts import about, make_posts, read_posts, window_of
 from swoop.paper.spent import Spent, measured
 from swoop.spark import topk_history, words
 
@@ -37,6 +37,7 @@ def report(rows: int, info: Callable[[str], None], texts: Path | None = None) ->
         "processes, Python, Java and the Python workers. A first run for warming up does not count; of several, in turns, the",
         "one with the least CPU does. An empty engine gets the same rows in the same order, and finds nothing. Tokens by",
         "Spark's expressions (`words(...).column()`) are what a token function replaces.",
+        *([] if texts is None else [about(texts)]),
         "",
         "| what | rows/s | rows per CPU second | CPU, empty engine = 1 |",
         "|---|--:|--:|--:|",

@@ -94,11 +94,10 @@ const timeline = (colour) => (x) => ({
   },
 });
 
-// By what people recognise a pair: the beginning of its text, or else its ids. What turns the direction of writing would turn
-// the whole label.
+// By what people recognise a pair: the beginning of its text, or else its ids.
 function label(stay) {
   const text = stay.text ?? `${shortened(stay.newer, 9)} · ${shortened(stay.older, 9)}`;
-  const letters = [...text.replace(/[\u0000-\u001f\u007f-\u009f\u200b-\u200f\u2028-\u202e\u2066-\u2069]/g, " ")];
+  const letters = [...text];
   return letters.length <= 24 ? letters.join("") : `${letters.slice(0, 23).join("").trimEnd()}…`;
 }
 

@@ -40,15 +40,18 @@ const SECOND = { ...MINUTE, second: "2-digit" };
 const dayOf = (time) => written(time, DAY);
 const zoned = (text, time) => [text, zoneOf(time)].filter(Boolean).join(" ");
 
-// In full: "15 Feb 2020 19:59:07 UTC".
+const isMidnight = (time) => written(time, SECOND) === "00:00:00" && position(time) % 1000 === 0;
+
+// In full: "15 Feb 2020 19:59:07 UTC". Midnight is a date, as on the terminal.
 export function moment(time) {
   if (time === null) return "forever";
-  return isDate(time) ? zoned(written(time, { ...DAY, ...SECOND }), time) : whole.format(Number(time));
+  if (!isDate(time)) return whole.format(Number(time));
+  return isMidnight(time) ? dayOf(time) : zoned(written(time, { ...DAY, ...SECOND }), time);
 }
 
 // Without seconds where they do not matter.
 export function minute(time) {
-  return isDate(time) ? zoned(written(time, { ...DAY, ...MINUTE }), time) : moment(time);
+  return isDate(time) && !isMidnight(time) ? zoned(written(time, { ...DAY, ...MINUTE }), time) : moment(time);
 }
 
 // A time that is not long ago: of the same day without the day, and with seconds if they matter.

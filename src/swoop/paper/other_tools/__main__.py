@@ -17,8 +17,9 @@ from swoop.paper.data_sets import DataSet, generate_warm
 from swoop.paper.measure import info, machine
 from swoop.paper.other_tools import comparison
 from swoop.paper.other_tools.adapters import TOOLS
+from swoop.paper.other_tools.experiment import CHART, chart
 from swoop.paper.posts import sets_of
-from swoop.paper.report import write_into
+from swoop.paper.report import Chart, save, write_into
 
 
 def main(arguments: list[str] | None = None) -> None:
@@ -54,9 +55,18 @@ def main(arguments: list[str] | None = None) -> None:
         *comparison.table(results),
     ]
     if options.docs:
-        write_into(options.docs, lines)
+        write_into(options.docs, [*lines[:2], *draw(results, options.docs.parent / "charts"), *lines[2:]])
     else:
         print("\n".join(lines))
+
+
+def draw(results: list[comparison.ToolResult], folder: Path) -> list[str]:
+    """The lines of a page that show the chart, which is drawn into the folder, if anything was measured."""
+    drawn = chart(results)
+    if drawn is None:
+        return []
+    save([Chart("comparison", drawn, CHART)], folder, ("svg",))
+    return [f"![{CHART}](charts/comparison.svg)", ""]
 
 
 if __name__ == "__main__":

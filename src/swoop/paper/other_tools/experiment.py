@@ -2,16 +2,21 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Callable, Hashable, Sequence
 from dataclasses import asdict, dataclass
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from swoop.look import ACCENT, BLUE
 from swoop.paper.charts import finished
 from swoop.paper.data_sets import DataSet, generate_warm
 from swoop.paper.result_store import ResultStore
 
+if TYPE_CHECKING:
+    from swoop.paper.other_tools.comparison import ToolResult
+
 SETS, WINDOW, K = 20_000, 1000, 10
+CHART = "Sets per second of each tool, and the share of the exact top-k that it finds"
 
 
 @dataclass(frozen=True)
@@ -54,26 +59,27 @@ def measure(
     return [row for row in known.values() if row is not None]
 
 
-def chart(measurements: Sequence[ToolMeasurement]) -> Any | None:
-    """Rate against recall."""
+def chart(measurements: Sequence[ToolMeasurement | ToolResult]) -> Any | None:
+    """A line for each tool: its rate, and the share of the exact top-k that it finds."""
     import altair as alt
 
     rows = [
-        {"name": one.name, "rate": one.rate, "recall": 100 * one.recall}
+        {"name": one.name, "rate": one.rate, "found": f"finds {100 * one.recall:.1f} %"}
         for one in measurements
         if one.rate and one.recall is not None
     ]
     if not rows:
         return None
+    last = 10 ** math.ceil(math.log10(8 * max(one.rate or 1 for one in measurements)))  # with room for the words
     base = alt.Chart(alt.InlineData(values=rows)).encode(
         x=alt.X(
-            "recall:Q", title="% of the exact top-k found", scale=alt.Scale(domain=[0, 100]), axis=alt.Axis(grid=False)
-        ),
-        y=alt.Y(
-            "rate:Q", title="sets per second", scale=alt.Scale(type="log"),
+            "rate:Q", title="sets per second of CPU time",
+            scale=alt.Scale(type="log", domain=[10, last]),
             axis=alt.Axis(format="~s", values=[10.0**power for power in range(8)], gridOpacity=0.4),
         ),
+        y=alt.Y("name:N", title=None, sort=None, axis=alt.Axis(grid=False, labelLimit=200)),
         color=alt.condition("datum.name == 'Swoop'", alt.value(ACCENT), alt.value(BLUE)),
     )  # fmt: skip
-    names = base.mark_text(align="right", dx=-9, fontSize=12).encode(text="name:N")
-    return finished([(base.mark_point(size=80, filled=True, opacity=1) + names).properties(width=420, height=230)])
+    found = base.mark_text(align="left", dx=9, fontSize=12).encode(text="found:N")
+    points = base.mark_point(size=80, filled=True, opacity=1)
+    return finished([(points + found).properties(width=420, height=28 * len(rows))])

@@ -1,4 +1,5 @@
-"""Characters that show nothing, or that a terminal obeys. They are named, so that texts that differ look different.
+"""Characters that show nothing, or that are obeyed where they are shown. They are named, so that texts that differ look
+different: on the terminal, on the page, in notebooks, charts and reports.
 
 Which ones these are is known from what Unicode says of each, so new ones come with new versions of Python.
 """
@@ -7,6 +8,8 @@ from __future__ import annotations
 
 import re
 import unicodedata
+
+_SPACE = re.compile(r"[\t\n\v\f\r\x85\u2028\u2029]")
 
 _SEEN = re.compile("[\u0600-\u0605\u06dd\u070f\u0890\u0891\u08e2\U000110bd\U000110cd\U00013430-\U0001345f]")
 """Of the category of formats, but signs: numbers and abbreviations of Arabic, Syriac and Kaithi, and how hieroglyphs stand."""
@@ -58,14 +61,26 @@ class _Shown(dict[int, str]):
 _SHOWN = _Shown()
 
 
-def seen(text: str) -> str:
-    r"""A text in which everything is seen: what a terminal would obey or hide is named.
+def printable(text: str) -> str:
+    r"""A text on one line, in which everything is seen: what would be obeyed or hidden is named instead.
 
-    >>> seen("a \x1b[31mphone\u202e, pay\ufe0f \u2764\ufe0f")
-    'a <U+001B>[31mphone<U+202E>, pay<U+FE0F> ❤️'
+    >>> printable("win\ta \x1b[31mphone\u202e, pay\ufe0f \u2764\ufe0f")
+    'win a <U+001B>[31mphone<U+202E>, pay<U+FE0F> ❤️'
     """
+    if text.isascii() and text.isprintable():
+        return text
+    text = _SPACE.sub(" ", text)
     parts, end = [], 0
     for found in _IN_PLACE.finditer(text):
         parts += [text[end : found.start()].translate(_SHOWN), found[0]]
         end = found.end()
     return "".join(parts) + text[end:].translate(_SHOWN)
+
+
+def printable_lines(text: str) -> str:
+    r"""The same of a text that may have several lines.
+
+    >>> printable_lines("win\ta\nphone\u202e")
+    'win a\nphone<U+202E>'
+    """
+    return "\n".join(map(printable, text.split("\n")))
