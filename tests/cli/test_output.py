@@ -1,16 +1,17 @@
 """Where results can go, and where streams come from.
 
-Tests of swoop.cli.output, swoop.cli.sources, swoop.spreadsheets.
+Tests of swoop.addresses, swoop.cli.output, swoop.cli.sources, swoop.spreadsheets.
 """
 
 from __future__ import annotations
 
 from pathlib import Path
 
+import pyarrow as pa
 import pytest
 
 from swoop.cli.guard import WrongUsage
-from swoop.cli.output import check_out
+from swoop.cli.output import check_out, write_table
 from swoop.cli.sources import FolderSource, TopicSource, settings_for
 
 
@@ -22,15 +23,31 @@ def files(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     Path("empty").mkdir()
 
 
-@pytest.mark.parametrize("out", ["results.txt", "none/results.csv", "s3://b/r.parquet", "in/", "in"])
+@pytest.mark.parametrize(
+    "out", ["results.txt", "none/results.csv", "s3://b/r.parquet", "dbfs:/r.csv", "s3a:r.csv", "in/", "in"]
+)
 def test_out_refused(out: str) -> None:
     with pytest.raises(WrongUsage):
         check_out(out)
 
 
-@pytest.mark.parametrize("out", [None, "r.csv", "r.PARQUET", "in/r.jsonl", "new/", "empty/", "s3://b/r/"])
+@pytest.mark.parametrize(
+    "out", [None, "r.csv", "r.PARQUET", "in/r.jsonl", "new/", "empty/", "./r:1.csv", "s3://b/r/", "dbfs:/r/"]
+)
 def test_out(out: str | None) -> None:
     check_out(out)
+
+
+def test_addresses_of_this_machine(tmp_path: Path) -> None:
+    table = pa.table({"newer": [1]})
+    for scheme in ("file:", "file://"):
+        with pytest.raises(WrongUsage, match="not empty"):
+            check_out(f"{scheme}{tmp_path}/in/")
+        for name in (f"r{len(scheme)}.csv", f"new{len(scheme)}/"):
+            check_out(f"{scheme}{tmp_path}/{name}")
+            write_table(table, f"{scheme}{tmp_path}/{name}")
+            assert Path(name).exists()
+    assert not Path("file:").exists()
 
 
 def test_sources() -> None:
@@ -45,6 +62,7 @@ def test_sources() -> None:
         lambda: FolderSource.find("none", None, None),
         lambda: FolderSource.find("empty", None, None),
         lambda: FolderSource.find("s3a://bucket/in", None, None),
+        lambda: FolderSource.find("dbfs:/in", None, None),
         lambda: TopicSource.find("kafka://host", "latest"),
         lambda: TopicSource.find("kafka://host/t", "middle"),
     ):

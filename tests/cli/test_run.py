@@ -355,6 +355,19 @@ def test_spark_is_used_where_it_must_be(tmp_path: Path) -> None:
     assert json.loads(done.stdout)["stays"] == len(stays_of(history(), **EXPECTED))
 
 
+@pytest.mark.usefixtures("spark")
+def test_results_on_other_file_systems(lines: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Only Spark can write there; nothing is written here, and what cannot be written is told before the work is done."""
+    monkeypatch.chdir(lines.parent)
+    before = sorted(lines.parent.iterdir())
+    for options in (("--out", "dbfs:/x/"), ("--rejected", "none://host/x/"), ("--out", "dbfs:/x/", "--families", "0.5")):
+        done = run("run", lines, "-w", "20s", *options)
+        assert done.exit_code == 2, done.output
+        assert f"using Spark, because {options[1]} is not on this machine" in done.stderr
+        assert f"Spark cannot use the address '{options[1]}'" in " ".join(done.stderr.split())
+    assert sorted(lines.parent.iterdir()) == before
+
+
 def test_what_does_not_fit_into_memory(lines: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     assert why_not(find_files([str(lines)])) is None
     monkeypatch.setattr("swoop.cli.in_process._memory", lambda: 1000)

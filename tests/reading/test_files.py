@@ -34,12 +34,22 @@ def test_found() -> None:
     assert format_of("A.PARQUET") == "parquet"
 
 
+def test_names_that_look_like_addresses() -> None:
+    """A file that is here is meant, even if its name begins like an address."""
+    Path("posts:1.jsonl").write_text("{}\n")
+    for inputs in (["posts:1.jsonl"], ["posts:*.jsonl"], ["*:1.jsonl"], [f"file:{Path.cwd()}/posts:1.jsonl"]):
+        files = find_files(inputs)
+        assert files.why_spark is None
+        assert [Path(path).resolve() for path in files.paths] == [Path("posts:1.jsonl").resolve()]
+
+
 @pytest.mark.parametrize(
     ("inputs", "why"),
     [
         (["a.jsonl"], None),
         (["in"], None),
         (["s3a://bucket/posts.json"], "s3a://bucket/posts.json is not on this machine"),
+        (["a.jsonl", "dbfs:/posts.json"], "dbfs:/posts.json is not on this machine"),
         (["d"], "folders hold columns (d/day=1/x.json)"),
     ],
 )

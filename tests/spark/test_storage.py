@@ -19,7 +19,7 @@ from pyspark.sql import SparkSession
 
 from swoop.errors import InvalidArgument
 from swoop.spark import result_files, topk_stream
-from swoop.spark.hadoop import _os_errors, open_folder, qualified
+from swoop.spark.hadoop import _os_errors, check_new, open_folder, qualified
 from tests.spark.test_stream import posts, read_stream, rows_of, write_files
 from tests.support import killed_driver, storage
 from tests.support.processes import drive
@@ -66,6 +66,13 @@ def test_addresses_that_spark_does_not_know(spark: SparkSession, tmp_path: Path,
         with pytest.raises(InvalidArgument, match=f"Spark cannot use the address '{given}'"):
             call()
     assert not [name for name in os.listdir() if name in (given, given.partition(":")[0])]
+
+
+def test_folders_that_are_new(spark: SparkSession, tmp_path: Path) -> None:
+    check_new(spark, f"file:{tmp_path}/a b/")
+    for wrong, said in ((f"file:{tmp_path}/", "already exists"), ("dbfs:/x/", "Spark cannot use the address")):
+        with pytest.raises(InvalidArgument, match=said):
+            check_new(spark, wrong)
 
 
 def test_paths_mean_the_same_everywhere(spark: SparkSession, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:

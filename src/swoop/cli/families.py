@@ -18,7 +18,7 @@ from swoop.reading.sets import ReadingOptions
 def find(files: Files, reading: ReadingOptions, join: JoinOptions, least: float, options: RunOptions) -> FoundFamilies:
     """All families of a history, in process or on Spark: the largest, with all written to a file if asked for."""
     with Steps() as steps:
-        if why_spark(files, options.spark, options.master):
+        if why_spark(files, options.spark, options.master, options.out, options.rejected):
             from swoop.cli import on_spark
 
             return on_spark.find_families(files, reading, join, least, options, steps)

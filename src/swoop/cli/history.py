@@ -7,6 +7,7 @@ from collections.abc import Iterable
 from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING, Any
 
+from swoop.addresses import is_remote, local_path
 from swoop.cli.console import name_of
 from swoop.cli.guard import WrongUsage
 from swoop.cli.output import check_out
@@ -90,7 +91,11 @@ class RunOptions:
 
 
 def _same(one: str, other: str) -> bool:
-    return os.path.realpath(one) == os.path.realpath(other)
+    return one == other or (not (is_remote(one) or is_remote(other)) and _real(one) == _real(other))
+
+
+def _real(path: str) -> str:
+    return os.path.realpath(local_path(path))
 
 
 @dataclass(frozen=True)

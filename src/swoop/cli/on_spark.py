@@ -9,6 +9,7 @@ from contextlib import contextmanager
 from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING
 
+from swoop.addresses import is_remote
 from swoop.cli.console import name_of
 from swoop.cli.history import (
     EQUAL,
@@ -88,8 +89,12 @@ def _opened(files: Files, options: ReadingOptions, join: JoinOptions, run: RunOp
     """The sets of a history. Unusable rows are not warned of: they are counted, and written if asked for."""
     steps.step("starting Spark")
     with spark_session(run.master, run.memory) as spark, warnings.catch_warnings():
+        from swoop.spark.hadoop import check_new
         from swoop.spark.reading import group, prepare
 
+        for out in (run.out, run.rejected):
+            if out is not None and is_remote(out):
+                check_new(spark, out)
         warnings.simplefilter("ignore", UnusableRows)
         steps.step("reading the input", tasks_of(spark))
         rows, reading = describe(spark, files, options, find_window(join.window))

@@ -9,6 +9,7 @@ from pathlib import Path
 
 import pyarrow as pa
 
+from swoop.addresses import is_remote, local_path
 from swoop.cli.guard import WrongUsage
 from swoop.messages import to_json
 from swoop.readable import readable, rows_of
@@ -22,26 +23,33 @@ def check_out(out: str | None, option: str = "--out") -> None:
     """Refuse a file that cannot be written before hours of work, not after."""
     if out is None:
         return
+    if is_remote(out):
+        if not out.endswith("/"):
+            raise WrongUsage(
+                f"{option} {out!r} is on another file system, where only folders can be written; end it with /. If it is a "
+                f"file of this machine, write ./{out}"
+            )
+        return
+    path = Path(local_path(out))
     if out.endswith("/"):
-        if "://" not in out and Path(out).is_dir() and any(Path(out).iterdir()):
+        if path.is_dir() and any(path.iterdir()):
             raise WrongUsage(f"the folder {out!r} already exists and is not empty; choose another {option}")
         return
-    if "://" in out:
-        raise WrongUsage(f"{out!r} is on another file system, where only folders can be written; end it with /")
-    if Path(out).suffix.lower() not in ENDINGS:
+    if path.suffix.lower() not in ENDINGS:
         raise WrongUsage(f"{option} {out!r} must end with {', '.join(ENDINGS)}, or with / for a folder")
-    if Path(out).is_dir() or not Path(out).absolute().parent.is_dir():
+    if path.is_dir() or not path.parent.is_dir():
         raise WrongUsage(f"{option} {out!r} cannot be written: it is a folder, or its parent folder does not exist")
 
 
 def write_file(table: pa.Table, out: str) -> None:
     """Write a table as one file, which is there as a whole or not at all."""
-    handle, name = tempfile.mkstemp(dir=Path(out).absolute().parent, prefix=".swoop-")
+    path = Path(local_path(out))
+    handle, name = tempfile.mkstemp(dir=path.parent, prefix=".swoop-")
     os.close(handle)
     try:
-        _write_table(table, Path(out).suffix.lower(), name)
+        _write_table(table, path.suffix.lower(), name)
         os.chmod(name, 0o666 & ~_umask())
-        os.replace(name, out)
+        os.replace(name, path)
     except BaseException:
         os.unlink(name)
         raise
@@ -50,7 +58,7 @@ def write_file(table: pa.Table, out: str) -> None:
 def write_table(table: pa.Table, out: str) -> None:
     """Write a table as one file, or as the only file of a folder."""
     if out.endswith("/"):
-        Path(out).mkdir(parents=True, exist_ok=True)
+        Path(local_path(out)).mkdir(parents=True, exist_ok=True)
         write_file(table, f"{out}part-0.parquet")
     else:
         write_file(table, out)

@@ -36,7 +36,7 @@ def run(files: Files, reading: ReadingOptions, join: JoinOptions, options: RunOp
 def find(files: Files, reading: ReadingOptions, join: JoinOptions, options: RunOptions) -> History:
     """The history of the top-k, in process or on Spark: its best pairs, with all stays written to a file if asked for."""
     with Steps() as steps:
-        if why_spark(files, options.spark, options.master):
+        if why_spark(files, options.spark, options.master, options.out, options.rejected):
             from swoop.cli import on_spark
 
             return on_spark.find_history(files, reading, join, options, steps)

@@ -10,6 +10,7 @@ from typing import TYPE_CHECKING, Any
 
 import pyarrow as pa
 
+from swoop.addresses import is_remote
 from swoop.cli.avro import Avro
 from swoop.cli.guard import WrongUsage
 from swoop.errors import InvalidArgument
@@ -35,7 +36,7 @@ def settings_for(topics: Sequence[str | None], jars: str | None, avro: bool = Fa
     """What Spark needs for these topics: the Kafka connector and what reads Avro, downloaded unless jars are given."""
     if jars:
         for jar in jars.split(","):
-            if "://" not in jar and not Path(jar).is_file():
+            if not is_remote(jar) and not Path(jar).is_file():
                 raise WrongUsage(f"--jars: there is no file {jar!r} (in {Path.cwd()})")
         return {"spark_jars": jars, **HIDING}
     if topics:
@@ -55,7 +56,7 @@ class FolderSource:
     def find(
         cls, folder: str, format: str | None, schema: str | None, encoding: str | None = None, separator: str | None = None
     ) -> FolderSource:
-        if "://" in folder:
+        if is_remote(folder):
             if (format or format_of(folder)) is None:
                 raise WrongUsage(f"the format of the files in {folder} is not known before they are read; use --format")
             return cls(find_files([folder], format, encoding=encoding, separator=separator), schema)

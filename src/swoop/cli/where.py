@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from swoop.addresses import is_remote
 from swoop.cli.console import info
 from swoop.reading.files import Files
 from swoop.reading.sets import Reading
@@ -21,13 +22,14 @@ def tell(files: Files, reading: Reading) -> None:
         info(note, style="dim")
 
 
-def why_spark(files: Files, spark: bool, master: str | None) -> str | None:
+def why_spark(files: Files, spark: bool, master: str | None, *outs: str | None) -> str | None:
     """Why Spark does the work, told unless it was asked for; None if this process does it."""
     if spark or master is not None:
         return "it was asked for"
     from swoop.cli.in_process import why_not
 
-    why = files.why_spark or why_not(files)
+    remote = next((out for out in outs if out is not None and is_remote(out)), None)
+    why = files.why_spark or why_not(files) or (None if remote is None else f"{remote} is not on this machine")
     if why is not None:
         info(f"using Spark, because {why}", style="dim")
     return why

@@ -17,10 +17,9 @@ from typing import Any, Protocol
 
 import pyarrow as pa
 
-from swoop.errors import InvalidArgument
+from swoop.addresses import local_path
 
 PATIENCE = 15.0  # seconds after which somebody who wanted to create a file, and has not, is taken for dead
-SCHEME = re.compile(r"[A-Za-z][A-Za-z0-9+.-]*:")
 
 
 class FileSystem(Protocol):
@@ -97,22 +96,6 @@ class Folder:
     def remove(self) -> None:
         """Delete this folder and all that is in it."""
         self._system.remove(self.path)
-
-
-def local_path(given: str | os.PathLike[str]) -> str:
-    """A path of this machine, whole, however it is written.
-
-    >>> local_path("file:/a b/c"), local_path("file:///a b/c/"), local_path("/a/../b")
-    ('/a b/c', '/a b/c', '/b')
-    """
-    text = os.fspath(given)
-    if text.startswith("file:"):  # Hadoop writes file:/folder where others write file:///folder
-        text = "/" + text.removeprefix("file:").lstrip("/")
-    elif SCHEME.match(text):
-        raise InvalidArgument(
-            f"{text!r} is no path of this machine; such an address needs a Spark session: swoop.spark.session()"
-        )
-    return os.path.abspath(text)
 
 
 class LocalFileSystem:

@@ -17,6 +17,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import IO
 
+from swoop.addresses import is_remote, local_path
 from swoop.errors import InvalidArgument, InvalidFile
 from swoop.reading.headers import column_names, has_header
 
@@ -66,7 +67,7 @@ class Files:
     @property
     def why_spark(self) -> str | None:
         """Why only Spark can read them; None if Arrow can."""
-        remote = next((name for name in self.inputs if "://" in name), None)
+        remote = next(filter(is_remote, self.inputs), None)
         if remote is not None:
             return f"{remote} is not on this machine"
         if self.format == "orc":
@@ -100,7 +101,7 @@ def find_files(
     """
     if format is not None and format not in FORMATS.values():
         raise InvalidArgument(f"unknown format {format!r}; it must be json, csv, parquet or orc")
-    inputs = [name.removeprefix("file://") for name in inputs]
+    inputs = [_here(name) for name in inputs]
     names = [path for name in inputs for path in _expand(name)]
     left_out: tuple[str, ...] = ()
     if format is None and len(names) > 1 and any(map(Path.is_dir, map(Path, inputs))):
@@ -125,9 +126,9 @@ def find_files(
             f"all files must be of one format, but there are {first!r} and {other!r}; select them with a glob"
         )
     chosen = str(formats[names[0]])
-    paths = tuple(name for name in names if "://" not in name)
+    paths = tuple(name for name in names if not is_remote(name))
     # a folder is left to Spark as such, a glob is not: its own are different
-    given = tuple(path for name in inputs for path in ([name] if "://" in name or Path(name).is_dir() else _expand(name)))
+    given = tuple(path for name in inputs for path in ([name] if is_remote(name) or Path(name).is_dir() else _expand(name)))
     first, data = next(((name, data) for name in names if (data := beginning(name))), (names[0], b""))
     if chosen != "parquet" and data.startswith(b"PAR1"):
         raise InvalidFile(f"{first} is a Parquet file, whatever its name says; use --format parquet")
@@ -136,9 +137,16 @@ def find_files(
     return Files(given, paths, chosen, dialect, (*left_out, *notes))
 
 
+def _here(name: str) -> str:
+    """A name, but of what is on this machine so that nobody takes it for an address: posts:1.csv becomes ./posts:1.csv."""
+    if name.startswith("file:"):
+        return local_path(name)
+    return f"./{name}" if is_remote(name) and (Path(name).exists() or glob.glob(name)) else name
+
+
 def _expand(name: str) -> list[str]:
     """The files that a name means."""
-    if "://" in name:
+    if is_remote(name):
         return [name]
     if Path(name).is_dir():
         files = files_in(name)
@@ -147,7 +155,7 @@ def _expand(name: str) -> list[str]:
         return files
     if Path(name).is_file():
         return [name]
-    matches = sorted(path for path in glob.glob(name, recursive=True) if Path(path).is_file())
+    matches = sorted(_here(path) for path in glob.glob(name, recursive=True) if Path(path).is_file())
     if not matches:
         what = "no file matches" if glob.has_magic(name) else "there is no file or folder"
         raise InvalidArgument(f"{what} {name!r} (in {Path.cwd()})")
@@ -290,7 +298,7 @@ def open_file(path: str) -> IO[bytes]:
 
 def beginning(name: str) -> bytes:
     """The first bytes of a local file; none of any other."""
-    if "://" in name:
+    if is_remote(name):
         return b""
     with damaged(name), open_file(name) as file:
         return file.read(BEGINNING)

@@ -18,9 +18,10 @@ from py4j.protocol import Py4JError, Py4JJavaError
 from pyspark.errors import PySparkException
 from pyspark.sql import SparkSession
 
+from swoop.addresses import SCHEME
 from swoop.errors import InvalidArgument
 from swoop.live import manifest
-from swoop.live.files import LOCAL, SCHEME, Folder, create_by_listing, part_of
+from swoop.live.files import LOCAL, Folder, create_by_listing, part_of
 
 OBJECT_STORES = frozenset({"s3a", "s3", "s3n", "gs", "oss", "cosn", "cos", "obs", "oci"})
 """Where a file appears, whole, when it is closed, and where a rename is a copy."""
@@ -45,6 +46,16 @@ def open_folder(spark: SparkSession, path: str | os.PathLike[str]) -> Folder:
         return Folder(str(where.toString()), HadoopFileSystem(spark, system))
     local = str(uri.getPath())
     return Folder(local, LOCAL, local if _is_local(_settings(spark)) else f"file://{local}")
+
+
+def check_new(spark: SparkSession, folder: str) -> None:
+    """Refuse a folder that cannot be written or is there already. Over Spark Connect only writing it tells."""
+    if _has_java(spark):
+        system, where = _find(spark, folder)
+        with _os_errors(folder):
+            exists = system.exists(where)
+        if exists:
+            raise InvalidArgument(f"{folder!r} already exists; choose another folder")
 
 
 def check_state_address(spark: SparkSession, folder: str) -> None:
@@ -101,7 +112,12 @@ def _active() -> SparkSession | None:
         found = SparkSession.active()
     except Exception:  # there is none
         return None
-    return found if hasattr(found, "_jsparkSession") else None
+    return found if _has_java(found) else None
+
+
+def _has_java(spark: SparkSession) -> bool:
+    """Whether Spark's driver is beside this process, as it is not over Spark Connect."""
+    return hasattr(spark, "_jsparkSession")
 
 
 def _settings(spark: SparkSession) -> Any:

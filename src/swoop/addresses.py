@@ -1,0 +1,36 @@
+"""Where files are: paths of this machine, and addresses of other file systems, which only Spark knows."""
+
+from __future__ import annotations
+
+import os
+import re
+
+from swoop.errors import InvalidArgument
+
+SCHEME = re.compile(r"[A-Za-z][A-Za-z0-9+.-]*:")
+
+
+def is_remote(address: str | os.PathLike[str]) -> bool:
+    """Whether an address has the scheme of another file system, with slashes behind it or without.
+
+    >>> [is_remote(address) for address in ("s3a://bucket/x", "dbfs:/x", "hdfs:x", "file:/x", "/x:y", "x/y:z", "12:30.csv")]
+    [True, True, True, False, False, False, False]
+    """
+    text = os.fspath(address)
+    return SCHEME.match(text) is not None and not text.startswith("file:")
+
+
+def local_path(given: str | os.PathLike[str]) -> str:
+    """A path of this machine, whole, however it is written.
+
+    >>> local_path("file:/a b/c"), local_path("file:///a b/c/"), local_path("/a/../b")
+    ('/a b/c', '/a b/c', '/b')
+    """
+    text = os.fspath(given)
+    if is_remote(text):
+        raise InvalidArgument(
+            f"{text!r} is no path of this machine; such an address needs a Spark session: swoop.spark.session()"
+        )
+    if text.startswith("file:"):  # Hadoop writes file:/folder where others write file:///folder
+        text = "/" + text.removeprefix("file:").lstrip("/")
+    return os.path.abspath(text)
