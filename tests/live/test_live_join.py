@@ -28,7 +28,9 @@ from tests.support.live_runs import (
     Row,
     Run,
     check,
+    claimed,
     families,
+    files_written,
     fresh,
     limits,
     read,
@@ -38,6 +40,7 @@ from tests.support.live_runs import (
     runs,
     scenario,
     small,
+    small_batches,
     start,
     table,
     with_join,
@@ -231,30 +234,22 @@ def test_a_batch_that_comes_again_has_the_k_it_had(folder: Path) -> None:
     assert len(live.topk) == 1
 
 
-@pytest.mark.parametrize("kind", ["each", "once", "families"])
+@pytest.mark.parametrize("kind", ["each", "once", "all", "families"])
 def test_a_batch_writes_at_most_four_small_files(folder: Path, monkeypatch: pytest.MonkeyPatch, kind: str) -> None:
-    """Rows, state, changes and their manifest, also where chunks and files of changes are merged, and with origins."""
-    spec = with_join(SPEC, copies="once" if kind == "once" else "each")
-    live = start(folder, families(spec, 0.5) if kind == "families" else spec)
-    written: list[str] = []
-    write = Folder.write
-
-    def noted(self: Folder, name: str, data: Any) -> None:
-        written.append(name)
-        write(self, name, data)
-
-    monkeypatch.setattr(Folder, "write", noted)
-    monkeypatch.setattr(folders, "PATIENCE", 1e9)
-    monkeypatch.setattr(folders, "YOUNG", 1e9)  # final files are no small ones
-    chance, counts, origins = random.Random(7), [], set()
-    for batch in range(40):
-        rows = [Row(7 * batch + n, 7 * batch + n, tuple(chance.choices(range(6), k=2))) for n in range(7)]
-        written.clear()
-        live.process(batch, table(rows))
-        counts.append(len(written) - ("_swoop.json" in written))  # once, so that earlier releases keep out
-        origins.add(len(live._state.origins))
-    assert max(counts) == 4
-    assert (max(origins) > 0) == (kind != "each")
+    """Rows, state, changes and their manifest: the first batch of a run, where chunks or files are merged, and with origins."""
+    join = {"k": None, "min_similarity": 0.5, "max_pairs": 100} if kind == "all" else {}
+    spec = with_join(SPEC, copies="once" if kind == "once" else "each", **join)
+    spec = families(spec, 0.5) if kind == "families" else spec
+    written, batches, origins = files_written(monkeypatch), small_batches(), set()
+    for begin, end in ((0, 23), (23, 40)):
+        live = claimed(start(folder, spec))
+        for batch in range(begin, end):
+            written.clear()
+            live.process(batch, table(batches[batch]))
+            assert len(written) <= 4
+            origins.add(len(live._state.origins))
+    assert (max(origins) > 0) == (kind in ("once", "families"))
+    assert live.stats.changes > 100
 
 
 @pytest.mark.parametrize("part", ["states", "chunks"])

@@ -19,7 +19,7 @@ from swoop.live.checkpoint import Checkpoint, State
 from swoop.live.files import Folder, create_by_listing
 from swoop.live.folders import ResultFolder
 from swoop.live.manifest import Manifest, folder, result_files
-from tests.support.live_runs import SPEC, Killed, Row, check, on_store, results, run, run_again, scenario, start, table
+from tests.support.live_runs import SPEC, Killed, check, on_store, results, run, run_again, scenario, start
 from tests.support.stores import ObjectStore
 
 pytestmark = pytest.mark.usefixtures("few_agree")
@@ -87,19 +87,6 @@ def test_a_store_that_is_slow_and_fails_now_and_then(tmp_path: Path, monkeypatch
             live = run_again(place, case, lambda batch: True)
             assert results(place, live) == undisturbed
     assert failures[0] > 10
-
-
-def test_a_batch_writes_four_files(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    """Its rows, its state, its changes and their manifest; those of a store cost time, and some of them money."""
-    monkeypatch.setattr(folders, "YOUNG", 1e9)  # and now and then a final file
-    store = ObjectStore()
-    with on_store(store):
-        live = start(tmp_path, SPEC)
-        for batch in range(12):
-            before = len(store.puts)
-            live.process(batch, table([Row(2 * batch + n, 3 * batch, (1, 2, batch % 3)) for n in range(4)]))
-            if batch > 2:  # the first results make the manifests
-                assert len(store.puts) - before <= 4
 
 
 def test_creating_a_file_by_listing(monkeypatch: pytest.MonkeyPatch) -> None:

@@ -49,6 +49,8 @@ from tests.support.live_runs import (
     Row,
     Run,
     check,
+    claimed,
+    files_written,
     fresh,
     limits,
     order,
@@ -57,6 +59,7 @@ from tests.support.live_runs import (
     runs,
     scenario,
     small,
+    small_batches,
     table,
     with_join,
     with_texts,
@@ -338,6 +341,22 @@ def test_a_user_defined_similarity(folder: Path) -> None:
     sent = pickle.loads(CloudPickleSerializer().dumps(USER_DEFINED[0]))
     case = replace(case, spec=with_join(case.spec, similarity=sent))
     check(fresh(folder), case, run_cells(folder, case, 3, random.Random(5)))
+
+
+@pytest.mark.parametrize("kind", ["each", "once", "families"])
+def test_a_batch_writes_at_most_four_small_files(folder: Path, monkeypatch: pytest.MonkeyPatch, kind: str) -> None:
+    """What cells have found, the state, changes and their manifest; the rows are in Spark's state."""
+    spec = with_join(SPEC, copies="once" if kind == "once" else "each")
+    case = Run(small_batches(), frozenset(), live_runs.families(spec, 0.5) if kind == "families" else spec)
+    cluster, written = Cluster(case, 2, random.Random(3)), files_written(monkeypatch)
+    for begin, end in ((0, 23), (23, 40)):
+        live = claimed(start(folder, cluster))
+        for batch in range(begin, end):
+            found = cluster.run(table(case.batches[batch]), live.ended_at, str(begin))
+            written.clear()
+            live.process(batch, found)
+            assert len(written) <= 4
+    assert live.stats.changes > 100
 
 
 @pytest.mark.no_cover

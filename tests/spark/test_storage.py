@@ -8,6 +8,7 @@ from __future__ import annotations
 import json
 import os
 import subprocess
+import threading
 from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
@@ -18,8 +19,9 @@ from py4j.protocol import Py4JJavaError
 from pyspark.sql import SparkSession
 
 from swoop.errors import InvalidArgument
+from swoop.live import files
 from swoop.spark import result_files, topk_stream
-from swoop.spark.hadoop import _os_errors, check_new, open_folder, qualified
+from swoop.spark.hadoop import HadoopFileSystem, _os_errors, _settings, check_new, open_folder, qualified
 from tests.spark.test_stream import posts, read_stream, rows_of, write_files
 from tests.support import killed_driver, storage
 from tests.support.processes import drive
@@ -105,6 +107,75 @@ def test_cells_on_addresses_that_are_escaped(spark: SparkSession, tmp_path: Path
         stream.start(tmp_path / "a b")
 
 
+@pytest.fixture(params=["with a context", "without one"])
+def in_two_steps(spark: SparkSession, request: pytest.FixtureRequest) -> HadoopFileSystem:
+    """Java's own way to the files of this machine, where a rename replaces what it meets."""
+    jvm: Any = spark._jvm
+    system = HadoopFileSystem(spark, jvm.org.apache.hadoop.fs.FileSystem.getLocal(_settings(spark)))
+    if request.param == "without one":
+        system._context = None
+    return system
+
+
+def test_of_several_who_create_a_file_one_does(in_two_steps: HadoopFileSystem, tmp_path: Path) -> None:
+    for number in range(3):
+        path, created, barrier = f"{tmp_path}/{number}/file", list[bytes](), threading.Barrier(3)
+
+        def create(data: bytes, path: str = path, created: list[bytes] = created, barrier: Any = barrier) -> None:
+            barrier.wait()
+            if in_two_steps.create(path, data):
+                created.append(data)
+
+        threads = [threading.Thread(target=create, args=(bytes([one]),)) for one in range(3)]
+        for thread in threads:
+            thread.start()
+        for thread in threads:
+            thread.join()
+        assert created == [in_two_steps.read(path).to_pybytes()]
+        assert not in_two_steps.create(path, b"later")
+        assert in_two_steps.names(f"{tmp_path}/{number}") == ["file"]
+
+
+def test_who_was_overtaken_creates_nothing(
+    in_two_steps: HadoopFileSystem, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """It had found itself alone, and then was suspended for long: others have taken it for dead."""
+    monkeypatch.setattr(files, "PATIENCE", 0.0)
+    path, real = f"{tmp_path}/file", in_two_steps._put_new
+
+    def suspended(path: str, data: bytes) -> None:
+        monkeypatch.setattr(in_two_steps, "_put_new", real)
+        assert in_two_steps.create(path, b"other")
+        real(path, data)
+
+    monkeypatch.setattr(in_two_steps, "_put_new", suspended)
+    assert not in_two_steps.create(path, b"mine")
+    assert in_two_steps.read(path).to_pybytes() == b"other"
+    assert in_two_steps.names(str(tmp_path)) == ["file"]
+
+
+def test_a_rename_that_refuses_or_fails(spark: SparkSession, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """What was there is replaced at last, or stays as it is."""
+    jvm: Any = spark._jvm
+    system = HadoopFileSystem(spark, jvm.org.apache.hadoop.fs.FileSystem.getLocal(_settings(spark)))
+    system._context, path, real, fails = None, f"{tmp_path}/file", system._moved, [False]
+
+    def moved(source: Any, target: Any) -> bool:
+        if fails[0]:
+            raise OSError("no answer")
+        return not system._system.exists(target) and real(source, target)
+
+    monkeypatch.setattr(system, "_moved", moved)
+    for data in (b"1", b"2"):
+        system.write(path, data)
+        assert system.read(path).to_pybytes() == data
+    fails[0] = True
+    with pytest.raises(OSError, match="no answer"):
+        system.write(path, b"3")
+    assert system.read(path).to_pybytes() == b"2"
+    assert system.names(str(tmp_path)) == ["file"]
+
+
 @pytest.fixture(scope="module")
 def settings() -> Iterator[dict[str, str]]:
     """Spark's settings with which it knows an HDFS, as its default file system, and an S3."""
@@ -120,8 +191,9 @@ S3 = f"s3a://{storage.BUCKET}"
 def test_on_hdfs_and_s3(settings: dict[str, str], tmp_path: Path, request: pytest.FixtureRequest) -> None:
     """Killed with signal 9 and resumed; in the end there is what a run on the disk of this machine leaves.
 
-    Folders without a scheme are on HDFS, which is the default. With ``--kills``, at each of the moments. The process that
-    resumes the streams then does what stores must bear: files of all sizes and names, and drivers that start at once.
+    Folders without a scheme are on HDFS, which is the default; on S3 there are also cells, and on HDFS changes as a DataFrame.
+    With ``--kills``, at each of the moments. The process that resumes the streams then does what stores must bear: files of all
+    sizes and names, and drivers that start at once, on one machine and on several.
     """
     rows = posts(150, seed=7, disorder=12)
     rows[50]["time"] = "soon"
@@ -133,13 +205,16 @@ def test_on_hdfs_and_s3(settings: dict[str, str], tmp_path: Path, request: pytes
     moments = list(killed_driver.MOMENTS)
     dying = moments if request.config.getoption("--kills") > 1 else moments[2:3]
     folders = {f"{store}/a b/{moment}": moment for store in ("", S3) for moment in dying}
+    folders |= {f"{S3}/cells/{moments[3]}".replace(" ", "-"): moments[3], "/frames/a b": "whenever"}
     ended = run(*(f"{folder}={moment}=2" for folder, moment in folders.items()))
     assert ended.returncode == -9, ended.stderr[-3000:]
-    ended = run(*folders, f"file:{tmp_path}/undisturbed")
+    ended = run(*folders, f"file:{tmp_path}/undisturbed", f"file:{tmp_path}/frames/undisturbed")
     assert ended.returncode == 0, ended.stderr[-3000:]
     *streams, hdfs, s3 = ended.stdout.splitlines()
-    *found, undisturbed = map(json.loads, streams)
+    *found, frame, undisturbed, frame_undisturbed = map(json.loads, streams)
     assert [len(rows) > 0 for rows in undisturbed] == [True] * 4
-    assert found == [undisturbed] * len(folders)
-    assert [hdfs, s3] == ["hdfs: 2 leases, 12 files", "s3a: 3 leases, 12 files"]
-    assert not [name for name in ("a b", "checks") if Path("/", name).exists()]
+    assert found == [undisturbed] * (len(folders) - 1)
+    assert frame == frame_undisturbed
+    assert len(frame[0]) > 50
+    assert [hdfs, s3] == ["hdfs: drivers in 1 ways, 12 files", "s3a: drivers in 2 ways, 12 files"]
+    assert not [name for name in ("a b", "checks", "frames") if Path("/", name).exists()]

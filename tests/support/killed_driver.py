@@ -43,17 +43,23 @@ def start(spark: SparkSession, folder: Path) -> StreamHandle:
     )
 
 
-def die(moments: Mapping[str, tuple[str, int]]) -> None:
-    """Kill this process when the join of each checkpoint has come to its moment of its batch."""
+def die(moments: Mapping[str, tuple[str, int]]) -> Callable[[str], None]:
+    """Kill this process when the join of each checkpoint has come to its moment of its batch.
+
+    Of what is no live join, the function that is given back tells that it has come there.
+    """
     left, lock = set(moments), threading.Lock()
     here = threading.local()  # what the thread of a join is at
     process = LiveStream.process
 
-    def stop() -> None:
+    def arrive(checkpoint: str) -> None:
         with lock:
-            left.discard(here.checkpoint)
+            left.discard(checkpoint)
             if not left:
                 os.kill(os.getpid(), signal.SIGKILL)
+
+    def stop() -> None:
+        arrive(here.checkpoint)
         threading.Event().wait()
 
     def stopping(moment: str, real: Callable[..., Any]) -> Callable[..., Any]:
@@ -75,13 +81,14 @@ def die(moments: Mapping[str, tuple[str, int]]) -> None:
         patched(self, number, *rest)
 
     patched: Callable[..., Any] = process
-    for moment in {moment for moment, _ in moments.values()}:
+    for moment in {moment for moment, _ in moments.values()} & MOMENTS.keys():
         owner, name, _ = MOMENTS[moment]
         if owner is LiveStream:
             patched = stopping(moment, patched)
         else:
             setattr(owner, name, stopping(moment, getattr(owner, name)))
     LiveStream.process = counting  # type: ignore[method-assign]
+    return arrive
 
 
 if __name__ == "__main__":

@@ -18,7 +18,7 @@ from hypothesis import strategies as st
 
 from swoop import oracle
 from swoop.join import columns, payloads
-from swoop.live import ahead, checkpoint, chunks, pieces
+from swoop.live import ahead, checkpoint, chunks, folders, pieces
 from swoop.live.alerts import AlertOutput, AlertSettings
 from swoop.live.checkpoint import Checkpoint
 from swoop.live.files import FileSystem, Folder
@@ -236,6 +236,35 @@ def results(folder: Path, live: Any) -> Any:
     stats = replace(live.stats, memory_bytes=0, batch_seconds=0.0, batch_rows=0, vocabulary_size=0)
     rejected = sorted(map(repr, read(folder, "rejected")))
     return [read(folder, name) for name in ("changes", "late")], rejected, stats, found(live)
+
+
+def files_written(monkeypatch: pytest.MonkeyPatch) -> list[str]:
+    """The names of all files that are written from here on, but for final ones, which are no small files."""
+    names: list[str] = []
+    for way in ("write", "create"):
+        real: Callable[..., Any] = getattr(Folder, way)
+
+        def noted(self: Folder, name: str, data: Any, real: Callable[..., Any] = real) -> Any:
+            names.append(name)
+            return real(self, name, data)
+
+        monkeypatch.setattr(Folder, way, noted)
+    monkeypatch.setattr(folders, "PATIENCE", 1e9)
+    monkeypatch.setattr(folders, "YOUNG", 1e9)
+    return names
+
+
+def claimed(live: Any) -> Any:
+    """A stream whose folders are claimed before its first batch, as on Spark."""
+    for output in (live._changes, live._late, live._rejected):
+        output.files.claim(-1)
+    return live
+
+
+def small_batches() -> list[list[Row]]:
+    """Forty, with many copies. All rows are on time."""
+    chance = random.Random(7)
+    return [[Row(n, n, tuple(chance.choices(range(6), k=2))) for n in range(7 * batch, 7 * batch + 7)] for batch in range(40)]
 
 
 def order(row: Row) -> Any:

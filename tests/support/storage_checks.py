@@ -5,11 +5,12 @@ from __future__ import annotations
 import os
 import threading
 import time
+from concurrent.futures import ThreadPoolExecutor
 from contextlib import suppress
 
 from pyspark.sql import SparkSession
 
-from swoop.errors import InvalidArgument
+from swoop.errors import InvalidArgument, InvalidFile
 from swoop.live import lease as leases
 from swoop.live.files import Folder
 from swoop.live.lease import Lease
@@ -43,26 +44,8 @@ def check_files(folder: Folder) -> int:
 
 def check_drivers(folder: Folder) -> None:
     """Two start at once, and one goes on; while it holds the lease, renewed again and again, others are refused."""
-    held, barrier = list[Lease](), threading.Barrier(2)
-
-    def start() -> None:
-        barrier.wait()
-        with suppress(InvalidArgument):
-            held.append(Lease(folder))
-
-    threads = [threading.Thread(target=start) for _ in range(2)]
-    for thread in threads:
-        thread.start()
-    for thread in threads:
-        thread.join()
+    held, _ = started_at_once(folder, "here", "here")
     (lease,) = held
-    number, end = lease.number, time.monotonic() + 60
-    while number < lease.number + 2:
-        assert time.monotonic() < end
-        found = lease._latest()
-        assert found is not None
-        assert found.owner["lease"] == lease._lease
-        number = found.number
     with suppress(InvalidArgument):
         Lease(folder)
         raise AssertionError
@@ -71,15 +54,88 @@ def check_drivers(folder: Folder) -> None:
     Lease(folder).release()
 
 
-def check_stores(spark: SparkSession, *roots: str) -> None:
-    """Check folders, and print how many leases and files each had. Leases beat quickly from here on."""
-    leases.BEAT = 0.3
-    for root in roots:
-        folder = hadoop.open_folder(spark, root)
-        scheme, _, _ = folder.path.partition(":")
-        files = check_files(folder.inner("files"))
-        ways = [hadoop.CONDITIONAL, "nothing"] if scheme == "s3a" else [hadoop.CONDITIONAL]
-        for way in ways:
+def check_machines(folder: Folder) -> None:
+    """Drivers on other machines see that one lives. When it is silent one takes over, and it ends if it comes back."""
+    (first,), _ = started_at_once(folder, "a")
+    over, looks = threading.Event(), [0]
+
+    def watch() -> None:
+        while not over.is_set():
+            found = first._latest()
+            assert found is not None
+            assert found.owner["lease"] == first._lease
+            looks[0] += 1
+
+    with ThreadPoolExecutor() as pool:
+        watching, begun = pool.submit(watch), first._last
+        held, refused = started_at_once(folder, "b", "c")
+        assert not held
+        assert all("in use by" in text for text in refused), refused
+        end = time.monotonic() + 60
+        while first._last < begun + 3:
+            assert time.monotonic() < end
+            time.sleep(0.05)
+        over.set()
+        watching.result()
+    assert looks[0] > 3
+    first.check()
+    first._over.set()  # it is suspended
+    first._keeper.join()
+    held, _ = started_at_once(folder, "b", "c")
+    assert not first._claim(first._last + 1, first._owner)
+    holders = [lease for lease in (first, *held) if holds(lease)]
+    assert holders
+    assert len(holders) == 1
+    assert holders[0] in held
+    holders[0].release()
+
+
+def holds(lease: Lease) -> bool:
+    try:
+        lease.check()
+    except InvalidFile:
+        return False
+    return True
+
+
+def started_at_once(folder: Folder, *machines: str) -> tuple[list[Lease], list[str]]:
+    """Drivers, each on its machine: the leases of those that go on, and what the others are told."""
+    barrier = threading.Barrier(len(machines))
+
+    def start(machine: str) -> Lease | str:
+        here.machine = machine
+        barrier.wait()
+        try:
+            return Lease(folder)
+        except InvalidArgument as error:
+            return str(error)
+
+    with ThreadPoolExecutor(len(machines)) as pool:
+        found = list(pool.map(start, machines))
+    return [one for one in found if isinstance(one, Lease)], [one for one in found if isinstance(one, str)]
+
+
+here = threading.local()  # on which machine a thread is
+
+
+def check_store(spark: SparkSession, root: str) -> str:
+    """Check a folder, and say what was checked."""
+    folder = hadoop.open_folder(spark, root)
+    scheme, _, _ = folder.path.partition(":")
+    files = check_files(folder.inner("files"))
+    ways = [hadoop.CONDITIONAL, "nothing"] if scheme == "s3a" else [hadoop.CONDITIONAL]
+    for way in ways:
+        if scheme == "s3a":
             hadoop.CONDITIONAL = way
-            check_drivers(folder.inner(f"drivers {way}"))
-        print(f"{scheme}: {len(ways) + 1} leases, {files} files")
+        check_drivers(folder.inner(f"drivers {way}"))
+        check_machines(folder.inner(f"machines {way}"))
+    return f"{scheme}: drivers in {len(ways)} ways, {files} files"
+
+
+def check_stores(spark: SparkSession, *roots: str) -> None:
+    """Check folders, and print what was checked. Leases beat quickly from here on, and threads are on machines."""
+    leases.BEAT, leases.FRESH, leases.PATIENCE = 0.3, 0.0, 3.0
+    leases._machine = lambda: getattr(here, "machine", "here")
+    with ThreadPoolExecutor(len(roots)) as pool:
+        for found in pool.map(lambda root: check_store(spark, root), roots):
+            print(found)

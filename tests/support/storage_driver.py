@@ -8,11 +8,12 @@ from __future__ import annotations
 
 import json
 import sys
+import time
 from typing import Any
 
 from pyspark.sql import SparkSession
 
-from swoop.spark import result_files, session, timestamps, topk_stream, words
+from swoop.spark import result_files, session, timestamps, topk_changes, topk_stream, words
 from swoop.spark.hadoop import open_folder
 from tests.support import killed_driver, storage
 from tests.support.storage_checks import check_stores
@@ -25,32 +26,63 @@ def connect(settings: dict[str, str]) -> SparkSession:
 
 
 def start(spark: SparkSession, folder: str, rows: str) -> Any:
+    """A live stream, or changes as a DataFrame, of which none are late, so that batches may be cut in any way."""
     posts = spark.readStream.schema("id long, time string, text string").option("maxFilesPerTrigger", 1).json(rows)
     sets = posts.select("id", "text", timestamps("time").alias("time"), words("text").column().alias("tokens"))
-    return topk_stream(sets, 4, "40 seconds", lateness="6 seconds").start(
-        f"{folder}/check point", changes=f"{folder}/changes of it", late=f"{folder}/late", available_now=True
+    if is_frame(folder):
+        writer = topk_changes(sets, 4, "40 seconds", lateness="20 seconds").writeStream.format("parquet")
+        writer = writer.option("checkpointLocation", f"{folder}/check point").trigger(availableNow=True)
+        return writer.start(f"{folder}/changes of it")
+    cells = 3 if "/cells/" in folder else 1
+    return topk_stream(sets, 4, "40 seconds", lateness="6 seconds", cells=cells).start(
+        checkpoint(folder), changes=f"{folder}/changes of it", late=f"{folder}/late", available_now=True
     )
+
+
+def is_frame(folder: str) -> bool:
+    return "/frames/" in folder
+
+
+def checkpoint(folder: str) -> str:
+    """That of cells has a name that addresses need not escape."""
+    return f"{folder}/state" if "/cells/" in folder else f"{folder}/check point"
 
 
 def found(spark: SparkSession, folder: str) -> list[list[str]]:
     """The results in the folders of a stream."""
-    names = ("changes of it", "late", "check point/swoop/rejected")
+    if is_frame(folder):
+        return [sorted(map(str, spark.read.parquet(f"{folder}/changes of it").collect()))]
+    names = (f"{folder}/changes of it", f"{folder}/late", f"{checkpoint(folder)}/swoop/rejected")
     return [
-        sorted(map(str, spark.read.parquet(*files).collect())) if (files := result_files(f"{folder}/{name}", spark)) else []
-        for name in names
+        sorted(map(str, spark.read.parquet(*files).collect())) if (files := result_files(name, spark)) else [] for name in names
     ]
+
+
+def wait_for_batch(spark: SparkSession, folder: str, batch: int) -> None:
+    """Wait until Spark has begun a batch."""
+    offsets, end = open_folder(spark, f"{checkpoint(folder)}/offsets"), time.monotonic() + 100
+    while str(batch) not in offsets.names():
+        assert time.monotonic() < end
+        time.sleep(0.05)
 
 
 if __name__ == "__main__":
     settings, rows, *given = sys.argv[1:]
     runs = [run.split("=") for run in given]
     spark = connect(json.loads(settings))
-    if moments := {
-        open_folder(spark, f"{folder}/check point").path: (moment[0], int(moment[1])) for folder, *moment in runs if moment
-    }:
-        killed_driver.die(moments)
+    moments = {open_folder(spark, checkpoint(run)).path: (moment[0], int(moment[1])) for run, *moment in runs if moment}
+    arrive = killed_driver.die(moments) if moments else None
     handles = [start(spark, folder, f"file://{rows}") for folder, *_ in runs]
+    if arrive is not None:
+        for folder, _, batch in runs:
+            if is_frame(folder):
+                wait_for_batch(spark, folder, int(batch))
+                arrive(open_folder(spark, checkpoint(folder)).path)
     for handle, (folder, *_) in zip(handles, runs, strict=True):
-        assert handle.await_termination(200)
-        print(json.dumps([list(map(repr, handle.topk())), *found(spark, folder)]))
+        if is_frame(folder):
+            assert handle.awaitTermination(200)
+            print(json.dumps(found(spark, folder)))
+        else:
+            assert handle.await_termination(200)
+            print(json.dumps([list(map(repr, handle.topk())), *found(spark, folder)]))
     check_stores(spark, "/checks", f"s3a://{storage.BUCKET}/checks")

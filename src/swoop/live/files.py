@@ -12,6 +12,7 @@ import re
 import shutil
 import time
 import uuid
+from collections.abc import Callable
 from contextlib import suppress
 from typing import Any, Protocol
 
@@ -161,8 +162,10 @@ def part_of(path: str) -> str:
     return f"{folder}/.{name}.{uuid.uuid4().hex[:12]}.part"
 
 
-def create_by_listing(system: FileSystem, path: str, data: bytes) -> bool:
+def create_by_listing(system: FileSystem, path: str, data: bytes, put: Callable[[str, bytes], object] | None = None) -> bool:
     """Create a file where a file system cannot do that exclusively, as :meth:`FileSystem.create` does.
+
+    ``put`` is how it is written, if there is a way that is more careful than :meth:`FileSystem.write`.
 
     Whoever wants to create it says so in a file of his own, and then looks at who else does. All files are seen that were
     written before, so of several at most one finds himself alone, and he creates it. If nobody is alone, all try again after a
@@ -184,7 +187,7 @@ def create_by_listing(system: FileSystem, path: str, data: bytes) -> bool:
             for other in dead:
                 system.delete(f"{folder}/{other}")
             if len(dead) == len(first_seen):
-                system.write(path, data)
+                (put or system.write)(path, data)
                 return True
         finally:
             system.delete(f"{folder}/{mine}")

@@ -9,6 +9,7 @@ committed their batch: those of a batch that is run again are still open, and ar
 
 from __future__ import annotations
 
+import json
 import logging
 import math
 import threading
@@ -29,6 +30,7 @@ from swoop.live.manifest import (
     MANIFEST,
     OF_BATCH,
     OPEN,
+    VERSION,
     FolderSettings,
     Manifest,
     Part,
@@ -318,7 +320,8 @@ class ResultFolder:
         self._folder.write(manifest_name(self._version), after.to_json())
         self._manifest = after
         if self._is_first:
-            self._folder.write(MANIFEST, after.to_json())  # earlier releases learn that they cannot read this folder
+            if not self._refuses_earlier():
+                self._folder.write(MANIFEST, after.to_json())
             olds = [name for version, name in manifests(self._folder.names()) if (0, 0) < version < self._version]
         else:
             olds = [manifest_name(former)]
@@ -327,6 +330,13 @@ class ResultFolder:
         self._is_first = False
         known = {part.name for part in after.parts}
         self._replaced.extend((time.time(), part.name) for part in before.parts if part.name not in known)
+
+    def _refuses_earlier(self) -> bool:
+        """Whether earlier releases learn that they cannot read this folder: they look at the first manifest."""
+        try:
+            return bool(json.loads(self._folder.read(MANIFEST).to_pybytes())["version"] == VERSION)
+        except (OSError, ValueError, KeyError, TypeError):
+            return False
 
     def _clean(self) -> None:
         """Delete open files that were replaced, when nobody can be reading them any more."""

@@ -26,6 +26,9 @@ from swoop.live.files import LOCAL, Folder, create_by_listing, part_of
 OBJECT_STORES = frozenset({"s3a", "s3", "s3n", "gs", "oss", "cosn", "cos", "obs", "oci"})
 """Where a file appears, whole, when it is closed, and where a rename is a copy."""
 
+ONE_STEP = frozenset({"hdfs", "webhdfs", "swebhdfs"})
+"""Where a rename fails in one step if the name is taken. Elsewhere it may be two, or replace what is there."""
+
 CONDITIONAL = "fs.option.create.conditional.overwrite"  # what Hadoop calls a file that is created only if there is none
 SMALL = 1 << 20  # bytes up to which data passes through the connection to Java, as text; more go through a file
 
@@ -181,7 +184,7 @@ class HadoopFileSystem:
     """One of Hadoop's file systems; what it can do decides how files become whole.
 
     Object stores show a file when it is closed. On others it is written beside its place and renamed: in one step where the
-    file system can do that, as HDFS does.
+    file system can do that, as HDFS does. Of those that cannot refuse a name that is taken, many replace the file that has it.
     """
 
     def __init__(self, spark: SparkSession, system: Any) -> None:
@@ -191,7 +194,8 @@ class HadoopFileSystem:
         self._written: Any = jvm.org.apache.commons.lang3.ArrayUtils.toString  # type: ignore[union-attr]
         self._copy: Any = jvm.org.apache.hadoop.io.IOUtils.copyBytes  # type: ignore[union-attr]
         self._output: Any = jvm.java.io.FileOutputStream  # type: ignore[union-attr]
-        self._has_rename = str(system.getUri().getScheme()) not in OBJECT_STORES
+        scheme = str(system.getUri().getScheme())
+        self._has_rename, self._is_one_step = scheme not in OBJECT_STORES, scheme in ONE_STEP
         self._context: Any = None
         if self._has_rename:
             with suppress(Py4JJavaError):  # an unusual one may have no context
@@ -239,7 +243,9 @@ class HadoopFileSystem:
         try:
             with _os_errors(path):
                 if self._has_rename:
-                    self._rename(self._put_part(path, data), path, replace=False)
+                    if not self._is_one_step:
+                        return create_by_listing(self, path, data, self._put_new)
+                    self._put_new(path, data)
                     return True
                 where = self._path(path)
                 if not self._system.hasPathCapability(where, CONDITIONAL):
@@ -250,6 +256,10 @@ class HadoopFileSystem:
                 return True
         except FileExistsError:
             return False
+
+    def _put_new(self, path: str, data: bytes) -> None:
+        """Write a file where none was a moment ago, and raise FileExistsError if there is one."""
+        self._rename(self._put_part(path, data), path, replace=False)
 
     def _put_part(self, path: str, data: Any) -> str:
         part = part_of(path)
@@ -280,13 +290,27 @@ class HadoopFileSystem:
             if self._context is not None:
                 self._context.rename(source, target, self._replaced if replace else self._kept)
                 return
-            if replace:
-                self._system.delete(target, False)
-            if not self._system.rename(source, target):
+            if not replace and self._system.exists(target):
                 raise FileExistsError(path)
+            if self._moved(source, target):
+                return
+            if not replace:
+                raise FileExistsError(path)
+            self._system.delete(target, False)  # it does not replace files
+            if not self._moved(source, target):
+                raise OSError(f"{path}: the file could not be renamed from {part}")
         except BaseException:
             with suppress(Exception):
                 self._system.delete(source, False)
+            raise
+
+    def _moved(self, source: Any, target: Any) -> bool:
+        """Whether a file got its name: file systems say in two ways that they do not replace the one that has it."""
+        try:
+            return bool(self._system.rename(source, target))
+        except Py4JJavaError as error:
+            if str(_cause(error).getClass().getSimpleName()) == "FileAlreadyExistsException":
+                return False
             raise
 
     def delete(self, path: str) -> None:
