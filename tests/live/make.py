@@ -1,4 +1,4 @@
-"""Make small checkpoints with this release: ``python -m tests.live.make tests/live/data/version-3``.
+"""Make small checkpoints with this release: ``python -m tests.live.make tests/live/data/version-2``.
 
 Run once for each version of the format, by the last release that writes it; what is there is never made again. Each is a stream
 after some batches of :func:`tests.support.live_runs.scenario`, with its results, in one engine or in cells.

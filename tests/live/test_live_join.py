@@ -78,7 +78,7 @@ def test_killed_at_any_moment(
     monkeypatch.setattr(chunks, "MERGED", 3)
     monkeypatch.setattr(folders, "MERGED", 2)
     monkeypatch.setattr(folders, "GRACE", 0.0)
-    if how != "after":  # final files are enough once; tests/spark/test_folders.py has the rest
+    if how != "after":  # final files are enough once; tests/live/test_folders.py has the rest
         monkeypatch.setattr(folders, "YOUNG", 1e9)
     case = scenario(idle=True, copies="once" if what == "copies" else "each")
     if what == "families":

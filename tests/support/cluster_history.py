@@ -1,4 +1,4 @@
-"""A history on a cluster: spark-submit tests/spark/cluster_history.py FOLDER."""
+"""A history on a cluster: spark-submit tests/support/cluster_history.py FOLDER."""
 
 from __future__ import annotations
 
