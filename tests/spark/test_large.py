@@ -93,4 +93,4 @@ def test_a_cell() -> None:
     again = Cell(SPEC, Grid(1), 0, state, store)
     print(f"\na cell: {before:.1f} GB, restored {peak():.1f} GB")
     assert [pair.arrivals for part in again._parts for pair in part.join.topk()] == kept
-    assert again.finish().figures["window_size"] == BATCHES * ROWS + 40
+    assert again.finish().metrics["window_size"] == BATCHES * ROWS + 40

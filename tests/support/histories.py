@@ -21,7 +21,7 @@ SIMILARITIES = ("jaccard", "cosine", "dice", "overlap", "hamming")
 
 @dataclass(frozen=True)
 class History:
-    """A stream and the parameters of a join. ``steps`` are the sizes of the bulks; 1 is a single insertion.
+    """A stream and the parameters of a join. ``steps`` are the sizes of the batches; 1 is a single insertion.
 
     ``limits`` are the thresholds of the engine, mostly tiny, so that what is rare happens all the time.
     """

@@ -171,7 +171,7 @@ class AlertOutput:
         self._delivery.close(patience)
 
     def counts(self) -> dict[str, int]:
-        """Figures by the names that :class:`swoop.live.resumable.LiveStats` has for them."""
+        """Metrics by the names that :class:`swoop.live.resumable.LiveStats` has for them."""
         position = self._queue.position
         return {
             "alerts": position.sent,

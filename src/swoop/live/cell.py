@@ -74,12 +74,12 @@ class CellState:
 
 @dataclass(frozen=True)
 class Report:
-    """What a cell reports after a batch: changes of its top-k, rows that were late or too far ahead, and figures."""
+    """What a cell reports after a batch: changes of its top-k, rows that were late or too far ahead, and metrics."""
 
     events: pa.Table
     late: pa.Table
     rejected: pa.Table
-    figures: dict[str, Any]
+    metrics: dict[str, Any]
 
 
 def error_to_json(error: SwoopError) -> bytes:
@@ -143,16 +143,16 @@ class Cell:
             self.state = self._written(store, after, sets, f"{before.batches:09}-{version[:8]}")
         store.write_state(self.state.to_json())
         is_home = self._grid.is_home(self._number)
-        figures = {
+        metrics = {
             "cell": self._number,
             "watermark": watermark,
             "highest": highest,
             "sets": entered if is_home else 0,
-            **self._figures(),
+            **self._sizes(),
         }
         late, beyond = (self._reported(rows) for rows in (late, beyond))
         rejected = rejected_rows(self._spec.shown(sort_rows(beyond))) if beyond.num_rows else beyond
-        return Report(events, late, rejected, figures)
+        return Report(events, late, rejected, metrics)
 
     def _reported(self, rows: pa.Table | None) -> pa.Table:
         """Rows of the batch that do not enter, as one of the cells that have them reports them."""
@@ -164,13 +164,13 @@ class Cell:
         """The stream has ended: let the rows enter that are held."""
         if self.state.highest is not None:
             self._advance_watermark(None, self.state.highest + 1)
-        return Report(self._take_events(), pa.table({}), pa.table({}), self._figures())
+        return Report(self._take_events(), pa.table({}), pa.table({}), self._sizes())
 
-    def _figures(self) -> dict[str, int]:
+    def _sizes(self) -> dict[str, int]:
         """Sizes. Those of the window are reported by one of the cells of each set."""
         sizes: Counter[str] = Counter()
         for part in self._parts:
-            sizes.update(part.figures())
+            sizes.update(part.sizes())
         if not self._grid.is_home(self._number):
             return {**sizes, "held": 0, "window_size": 0}
         return {**sizes, "held": 0 if self._held is None else self._held.num_rows}

@@ -45,7 +45,7 @@ class GridEngines:
     Attributes
     ----------
     cells
-        Figures of each cell in the last batch.
+        Metrics of each cell in the last batch.
     """
 
     cells: list[dict[str, Any]]
@@ -87,29 +87,29 @@ class GridEngines:
 
     def process_batch(self, before: State, batch: int, rows: pa.Table) -> StepResult:
         """Take the results of the cells for a batch; ``rows`` have the columns ``cell``, ``what`` and ``data``."""
-        tables, figures = read_results(rows)
-        self.cells = sorted(figures, key=lambda one: one["cell"])
-        watermark = figures[0]["watermark"] if figures else before.watermark
+        tables, metrics = read_results(rows)
+        self.cells = sorted(metrics, key=lambda one: one["cell"])
+        watermark = metrics[0]["watermark"] if metrics else before.watermark
         with self._blaming(before, ValueError):
             changes = self._apply(tables["events"], _last_tick(watermark))
         counted = before.counters
-        arrived = int(sum(one["rows"] for one in figures))
+        arrived = int(sum(one["rows"] for one in metrics))
         state = replace(
             before,
             batch=batch,
             ended=False,
-            highest=figures[0]["highest"] if figures else before.highest,
+            highest=metrics[0]["highest"] if metrics else before.highest,
             watermark=watermark,
-            figures=_sum(figures) if figures else before.figures,
+            figures=_sum(metrics) if metrics else before.figures,
             counters=replace(
                 counted,
                 rows=counted.rows + arrived,
                 late=counted.late + tables["late"].num_rows,
                 rejected=counted.rejected + tables["rejected"].num_rows,
-                sets=counted.sets + sum(one["sets"] for one in figures),
+                sets=counted.sets + sum(one["sets"] for one in metrics),
             ),
         )
-        if rebuilt := [one for one in figures if one["rebuilt"]]:
+        if rebuilt := [one for one in metrics if one["rebuilt"]]:
             log.warning(
                 "batch %d: cells %s were rebuilt from their state, %d sets in %.1f s",
                 batch,
@@ -121,12 +121,12 @@ class GridEngines:
 
     def advance(self, before: State, after: State) -> StepResult:
         """The end of the stream: cells learn the time from rows, so there is no other step without any."""
-        tables, figures = read_results(self._finish_cells())
+        tables, metrics = read_results(self._finish_cells())
         with self._blaming(before, ValueError):
             changes = self._apply(tables["events"], _last_tick(after.watermark))
         counted = before.counters
         counters = replace(counted, sets=counted.rows - counted.late - counted.rejected)
-        state = replace(after, ended_at=after.watermark, counters=counters, figures=_sum(figures))
+        state = replace(after, ended_at=after.watermark, counters=counters, figures=_sum(metrics))
         return StepResult(self._write_union(state), changes)
 
     def _write_union(self, state: State) -> State:
@@ -221,15 +221,15 @@ class FamilyCellEngines(GridEngines):
 
 
 def read_results(results: pa.Table) -> tuple[dict[str, pa.Table], list[dict[str, Any]]]:
-    """The results of the cells: tables by what they are, and the figures of each cell. Raises what one of them could not do."""
-    found: dict[str, list[Any]] = {"events": [], "late": [], "rejected": [], "figures": []}
+    """The results of the cells: tables by what they are, and the metrics of each cell. Raises what one of them could not do."""
+    found: dict[str, list[Any]] = {"events": [], "late": [], "rejected": [], "metrics": []}
     for what, data in zip(results["what"].to_pylist(), results["data"], strict=True):
         buffer = data.as_buffer()
         if what == "error":
             raise error_from_json(buffer.to_pybytes())
-        found[what].append(json.loads(buffer.to_pybytes()) if what == "figures" else from_bytes(buffer))
-    figures = found.pop("figures")
-    return {what: concatenated(tables) if tables else NO_ROWS for what, tables in found.items()}, figures
+        found[what].append(json.loads(buffer.to_pybytes()) if what == "metrics" else from_bytes(buffer))
+    metrics = found.pop("metrics")
+    return {what: concatenated(tables) if tables else NO_ROWS for what, tables in found.items()}, metrics
 
 
 def _last_tick(watermark: int | None) -> int:
@@ -237,5 +237,5 @@ def _last_tick(watermark: int | None) -> int:
     return MIN_TICK if watermark is None else watermark - 1
 
 
-def _sum(figures: list[dict[str, Any]]) -> dict[str, int]:
-    return {name: sum(one[name] for one in figures) for name in SIZES}
+def _sum(metrics: list[dict[str, Any]]) -> dict[str, int]:
+    return {name: sum(one[name] for one in metrics) for name in SIZES}

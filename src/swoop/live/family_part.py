@@ -47,7 +47,7 @@ class FamilyPart:
         self._sets.forget(self._engine.oldest)
         return links
 
-    def figures(self) -> dict[str, int]:
+    def sizes(self) -> dict[str, int]:
         """Sizes."""
         engine = self._engine
         return {

@@ -21,7 +21,7 @@ LOOKED_AT = 20  # sets for each example, at most, to find different texts
 
 @dataclass(frozen=True)
 class FamilyStreamStats(LiveStats):
-    """Figures of live families, after the last batch: those of :class:`LiveStats`, and how many families of at least two sets
+    """Metrics of live families, after the last batch: those of :class:`LiveStats`, and how many families of at least two sets
     have one in the window.
     """
 

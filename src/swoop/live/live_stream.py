@@ -15,7 +15,7 @@ from swoop.results import Change, Changes, Explanation, Pair, SkybandStep, TopK
 
 @dataclass(frozen=True)
 class StreamStats(LiveStats):
-    """Figures of a live join, after its last batch: those of :class:`LiveStats`, and the pairs in its stock."""
+    """Metrics of a live join, after its last batch: those of :class:`LiveStats`, and the pairs in its stock."""
 
     stock_size: int
 

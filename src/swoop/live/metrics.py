@@ -1,4 +1,4 @@
-"""Figures of a live stream for Prometheus."""
+"""Metrics of a live stream for Prometheus."""
 
 from __future__ import annotations
 
@@ -37,7 +37,7 @@ _GAUGES = {
 
 
 class Metrics:
-    """The figures in the text format of Prometheus, and served at a port of the loopback interface."""
+    """The metrics in the text format of Prometheus, and served at a port of the loopback interface."""
 
     def __init__(self, stats: Callable[[], LiveStats], active: Callable[[], bool]) -> None:
         self._stats, self._active = stats, active

@@ -53,7 +53,7 @@ class Part:
         if self.join.stats.sets:
             self.join.advance(now)
 
-    def figures(self) -> dict[str, int]:
+    def sizes(self) -> dict[str, int]:
         """Sizes."""
         stats = self.join.stats
         return {

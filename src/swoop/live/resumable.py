@@ -34,7 +34,7 @@ LATE_ROWS = 5  # that are remembered
 
 @dataclass(frozen=True)
 class LiveStats(Metrics):
-    """Figures of a live stream, after its last batch.
+    """Metrics of a live stream, after its last batch.
 
     Attributes
     ----------
@@ -208,7 +208,7 @@ class ResumableStream(Generic[Result, Stats]):
         self._refresh_snapshot(rows, time.perf_counter() - started)
 
     def _refresh_snapshot(self, rows: int, seconds: float) -> None:
-        """Make what is found and figures those of the state of now."""
+        """Make what is found and the metrics those of the state of now."""
         state = self._state
         snapshot = self._steps.snapshot(state)
         self.stats = self._stats(

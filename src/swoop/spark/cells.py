@@ -147,8 +147,8 @@ class Cells(StatefulProcessor):
         report = cell.step(sets, merged(spans, self._spec.max_ahead), store, self._ended)
         _cell_cache[self._run, number] = time.monotonic(), cell
         _forget_others(self._run, cell.state.batches)
-        report.figures.update(rows=int(given["rows"].sum()), rebuilt=rebuilt, seconds=seconds)
-        report.figures.update(taken=0 if sets is None else sets.num_rows, spent=time.perf_counter() - started - seconds)
+        report.metrics.update(rows=int(given["rows"].sum()), rebuilt=rebuilt, seconds=seconds)
+        report.metrics.update(taken=0 if sets is None else sets.num_rows, spent=time.perf_counter() - started - seconds)
         return report
 
     def _cell(self, number: int, store: SparkStore) -> tuple[Cell, bool]:
@@ -225,7 +225,7 @@ def finish_cells(spark: SparkSession, checkpoint: str, layout: Layout, spec: Str
 
 def serialise(report: Report) -> dict[str, bytes]:
     """A report as Spark carries it."""
-    results = {"figures": json.dumps(report.figures).encode()}
+    results = {"metrics": json.dumps(report.metrics).encode()}
     for what, table in (("events", report.events), ("late", report.late), ("rejected", report.rejected)):
         if table.num_rows:
             results[what] = to_bytes(table).to_pybytes()

@@ -1,4 +1,4 @@
-"""The handle of a running stream: its figures, and how it ends. ``stream`` and ``family_stream`` add what it finds."""
+"""The handle of a running stream: its metrics, and how it ends. ``stream`` and ``family_stream`` add what it finds."""
 
 from __future__ import annotations
 
@@ -27,7 +27,7 @@ from swoop.times import MICROSECOND
 
 Live = TypeVar("Live", bound=ResumableStream[Any, Any])
 
-Figures = TypeVar("Figures", bound=LiveStats)
+Stats = TypeVar("Stats", bound=LiveStats)
 
 TENDING = 1.0  # seconds between two looks at results that wait to be final
 DELIVERING = 30.0  # seconds for alerts that wait when the stream has ended; the next run delivers the rest
@@ -63,7 +63,7 @@ class LiveHandle(Generic[Live]):
         self._heard = clock.monotonic()  # when the last rows came
         self._timer: threading.Thread | None = None
         self._stopped = False
-        self._metrics = Metrics(lambda: self._figures, lambda: self.is_active)
+        self._metrics = Metrics(lambda: self._stats, lambda: self.is_active)
         self._server: Any = None
 
     def _begin(self, query: Any, ends: bool, metrics_port: int | None, silence: float | None) -> None:
@@ -84,7 +84,7 @@ class LiveHandle(Generic[Live]):
             started = clock.perf_counter()
             with self._turn:
                 self._live.process(batch, self._fetch(frame), started)
-                if self._figures.batch_rows:
+                if self._stats.batch_rows:
                     self._heard = clock.monotonic()
         except BaseException as error:
             self._failure = error
@@ -166,7 +166,7 @@ class LiveHandle(Generic[Live]):
 
         A query that somebody has stopped ends in the same way, without an error; but it never came to look for rows in vain.
         """
-        return bool(self.query._jsq.streamingQuery().noNewData()) and self._checkpoint.committed() == self._figures.batch
+        return bool(self.query._jsq.streamingQuery().noNewData()) and self._checkpoint.committed() == self._stats.batch
 
     def _unread(self) -> list[Any]:
         """The changes since the last call, in parts; where there are none, a part without any."""
@@ -175,13 +175,13 @@ class LiveHandle(Generic[Live]):
         return self._memory[0].take() or [self._live.no_changes]
 
     @property
-    def _figures(self) -> LiveStats:
-        figures: LiveStats = self._live.stats
-        return self._with_alerts(figures)
+    def _stats(self) -> LiveStats:
+        stats: LiveStats = self._live.stats
+        return self._with_alerts(stats)
 
-    def _with_alerts(self, figures: Figures) -> Figures:
-        """Figures with those of the alerts, which go on between batches."""
-        return figures if self._alerts is None else replace(figures, **self._alerts.counts())
+    def _with_alerts(self, stats: Stats) -> Stats:
+        """Metrics with those of the alerts, which go on between batches."""
+        return stats if self._alerts is None else replace(stats, **self._alerts.counts())
 
     @property
     def alert_problem(self) -> str | None:

@@ -1,4 +1,4 @@
-"""How many cells a stream needs: a small model of what they cost; ``docs/scaling.md`` explains it, with figures."""
+"""How many cells a stream needs: a small model of what they cost; ``docs/scaling.md`` explains it, with measurements."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Bulks in every form give what single insertions give.
+"""Batches in every form give what single insertions give.
 
 Tests of swoop.join.columns.
 """
