@@ -63,3 +63,14 @@ def test_the_soak_has_all_faults() -> None:
                 is_property = any(ast.unparse(decorator).startswith("given(") for decorator in test.decorator_list)
                 found |= {f"{path}::{test.name}"} if is_fault and not is_property else set()
     assert found - set(FAULTS) == set()
+
+
+def test_helpers_are_in_support() -> None:
+    """Nothing is imported from a file of tests."""
+    found = set()
+    for file in TESTS.rglob("*.py"):
+        for node in ast.walk(ast.parse(file.read_text(encoding="utf-8"))):
+            names = [alias.name for alias in node.names] if isinstance(node, ast.Import | ast.ImportFrom) else []
+            modules = [f"{node.module}.{name}" for name in names] if isinstance(node, ast.ImportFrom) else names
+            found |= {(file.name, name) for name in modules if name.startswith("tests.") and ".test_" in name}
+    assert found == set()

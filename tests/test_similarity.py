@@ -16,21 +16,7 @@ from swoop.errors import IllBehavedSimilarity, InvalidArgument, InvalidType
 from swoop.similarity import BUILT_IN
 from tests.support.histories import History, histories, insert
 from tests.support.judge import Judge
-
-
-def tversky(len_r: int, len_s: int, overlap: int) -> float:
-    return overlap / (overlap + 0.7 * (len_r + len_s - 2 * overlap)) if overlap else 0.0
-
-
-def share_of_the_larger(len_r: int, len_s: int, overlap: int) -> float:
-    return overlap / max(len_r, len_s)
-
-
-def large_numbers(len_r: int, len_s: int, overlap: int) -> float:
-    return 1000.0 * overlap / math.sqrt(float(len_r + len_s))
-
-
-USER_DEFINED = [swoop.Similarity(f) for f in (tversky, share_of_the_larger, large_numbers)]
+from tests.support.similarities import USER_DEFINED
 
 
 @pytest.mark.parametrize("similarity", USER_DEFINED)

@@ -27,7 +27,7 @@ from swoop.cli.in_process import why_not
 from swoop.cli.output import write_file
 from swoop.reading.files import find_files
 from tests.cli.conftest import BEGIN, history, posts, write_lines
-from tests.spark.test_slices import stays_of
+from tests.support.slices import stays_of
 
 Swoop = Callable[..., Result]
 

@@ -1,6 +1,6 @@
 """The state of the page: differences add up, however many changes come, and nothing grows without bound.
 
-Tests of swoop.dashboard.differences, swoop.dashboard.reading.
+Tests of swoop.dashboard.differences, swoop.dashboard.pace, swoop.dashboard.reading.
 """
 
 from __future__ import annotations

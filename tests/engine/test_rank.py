@@ -16,6 +16,7 @@ from swoop.engine.compile import kernel
 from swoop.engine.layout import State, state_of
 from swoop.engine.memory import Memory
 from swoop.similarity import BUILT_IN, COSINE, DICE, JACCARD, USER
+from tests.support.similarities import COLLISIONS
 
 
 @kernel
@@ -63,14 +64,6 @@ def test_cosine_keys_order_like_exact_fractions(a: tuple[int, int, int], b: tupl
     keys = [_key(memory, *shape) for shape in (a, b)]
     assert (keys[0] < keys[1]) == (exact[0] < exact[1])
     assert (keys[0] == keys[1]) == (exact[0] == exact[1])
-
-
-# Pairs of shapes (l, m, o) whose squared cosines are the same double; the second is the larger fraction.
-COLLISIONS = [
-    ((23170, 23624, 20009), (22565, 24238, 20001)),
-    ((22826, 31652, 20037), (24338, 29582, 20002)),
-    ((22024, 36334, 20003), (26674, 30006, 20005)),
-]
 
 
 @pytest.mark.parametrize(("smaller", "larger"), COLLISIONS)

@@ -5,7 +5,6 @@ Tests of swoop.engine.contents, swoop.join.ipc, swoop.join.restoring.
 
 from __future__ import annotations
 
-import json
 import os
 import struct
 import subprocess
@@ -24,17 +23,10 @@ import swoop
 from swoop.engine.contents import checked_sets
 from swoop.engine.tokens import Texts, Tokens
 from swoop.errors import InvalidData, InvalidFile
-from tests.support.crafted import Members, members_of, read, try_out, valid_files, written
+from tests.support.crafted import Members, members_of, put, read, try_out, valid_files, with_column, with_settings, written
 
 FILES = int(os.environ.get("SWOOP_CRAFTED", "300"))
 """How many files are crafted at random."""
-
-
-def put(path: Path, members: Members) -> Path:
-    with zipfile.ZipFile(path, "w", zipfile.ZIP_DEFLATED) as archive:
-        for name, data in members.items():
-            archive.writestr(name, data)
-    return path
 
 
 def test_crafted_at_random() -> None:
@@ -60,25 +52,6 @@ def a_join(**options: Any) -> Members:
     for time in range(6):
         join.insert(["a", 7, str(time % 3)], time, id=f"set {time}", stream=("left", "right")[time % 2])
     return members_of(join)
-
-
-def with_settings(**changes: Any) -> Callable[[Members], None]:
-    def change(members: Members) -> None:
-        members["settings.json"] = json.dumps({**json.loads(members["settings.json"]), **changes}).encode()
-
-    return change
-
-
-def with_column(
-    member: str, name: str, values: Callable[[list[Any]], list[Any]], kind: Any = None
-) -> Callable[[Members], None]:
-    def change(members: Members) -> None:
-        table = read(members[member])
-        column = table.column(name)
-        changed = pa.array(values(column.to_pylist()), kind or column.type)
-        members[member] = written(table.set_column(table.column_names.index(name), name, changed))
-
-    return change
 
 
 def in_window(name: str, values: Callable[[list[Any]], list[Any]], kind: Any = None) -> Callable[[Members], None]:

@@ -36,8 +36,7 @@ from swoop.join.algorithms import make_family_engine
 from swoop.oracle import Record
 from swoop.results import Family, FamilyChange
 from swoop.spec import FamilySpec
-from tests.join.test_crafted_files import put, with_column, with_settings
-from tests.support.crafted import Members, members_of, read, written
+from tests.support.crafted import Members, members_of, put, read, with_column, with_settings, written
 from tests.support.family_trials import (
     ORDERS,
     THRESHOLDS,

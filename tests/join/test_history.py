@@ -34,8 +34,8 @@ from swoop.join.columns import take_rows
 from swoop.oracle import Record
 from swoop.stays import Stay
 from swoop.stays import stays_of as stays_of_changes
-from tests.spark.test_slices import stays_of
 from tests.support.histories import SIMILARITIES, reachable, thresholds
+from tests.support.slices import stays_of
 
 NOON = dt.datetime(2024, 1, 1, 12)
 

@@ -64,10 +64,10 @@ def make_one(folder: Path, case: Run) -> None:
 
 
 def make_cells(folder: Path, case: Run) -> None:
-    from tests.spark import test_cells
+    from tests.support import cells
 
-    cluster = test_cells.Cluster(case, 2, random.Random(7))
-    live = test_cells.start(folder, cluster)
+    cluster = cells.Cluster(case, 2, random.Random(7))
+    live = cells.start(folder, cluster)
     for batch, rows in enumerate(case.batches[:BATCHES]):
         live.process(batch, cluster.run(table(rows, case.spec), live.ended_at, str(batch)))
     for number, kept in enumerate(cluster.kept):

@@ -30,7 +30,6 @@ from swoop.live.alerts import AlertOutput, AlertSettings, alert
 from swoop.live.files import Folder
 from swoop.spec import FamilySpec
 from swoop.text.functions import words
-from tests.live.test_kept import check_records
 from tests.support.live_runs import (
     KEEP,
     SPEC,
@@ -41,6 +40,7 @@ from tests.support.live_runs import (
     alerts_of,
     arrivals,
     check,
+    check_records,
     expected,
     families,
     fresh,

@@ -16,8 +16,7 @@ from swoop.live.checkpoint import Checkpoint
 from swoop.live.live_stream import LiveStream
 from swoop.live.one_engine import OneEngine
 from swoop.live.outputs import CallbackOutput, FolderOutput, Outputs, Owner
-from tests.live.test_folders import files_of
-from tests.support.live_runs import SPEC, Row, table
+from tests.support.live_runs import SPEC, Row, files_of, table
 
 GIVEN = {"window": "1", "cells": 1}
 

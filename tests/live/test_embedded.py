@@ -22,7 +22,6 @@ from swoop.join.ranks import Ranks
 from swoop.live.embedded import EmbeddedStream
 from swoop.similarity import find_similarity
 from swoop.spec import FamilySpec
-from tests.engine.test_rank import COLLISIONS
 from tests.support.judge import judge
 from tests.support.live_runs import (
     SPEC,
@@ -39,36 +38,15 @@ from tests.support.live_runs import (
     table,
     with_join,
 )
+from tests.support.similarities import COLLISIONS
+from tests.support.stores import MemoryStore
 
 pytestmark = pytest.mark.usefixtures("few_agree")
 
 
-class Kept:
-    """A store in memory."""
-
-    def __init__(self) -> None:
-        self.chunks: dict[str, bytes] = {}
-        self.text: str | None = None
-
-    def read(self, name: str) -> bytes:
-        return self.chunks[name]
-
-    def write(self, name: str, data: pa.Buffer) -> None:
-        self.chunks[name] = data.to_pybytes()
-
-    def delete(self, name: str) -> None:
-        del self.chunks[name]
-
-    def state(self) -> str | None:
-        return self.text
-
-    def write_state(self, state: str) -> None:
-        self.text = state
-
-
 def results(case: Run, chance: random.Random) -> list[dict[str, Any]]:
     """All rows of results. The stream is made anew from its state now and then."""
-    store = Kept()
+    store = MemoryStore()
     stream, found = None, []
     for rows in case.batches:
         if not rows:  # such a batch does not come
@@ -134,7 +112,7 @@ def test_ranks_tell_cosines_apart_that_are_the_same_double(smaller: Any, larger:
 
 
 def test_other_parameters_are_refused() -> None:
-    store = Kept()
+    store = MemoryStore()
     EmbeddedStream(SPEC, store).step(table([Row(1, 1, (1, 2))]), store)
     EmbeddedStream(replace(SPEC, lateness=99, max_ahead=7), store)
     for spec, message in [
@@ -150,7 +128,7 @@ def test_other_parameters_are_refused() -> None:
 
 
 def test_damage_is_noticed() -> None:
-    store = Kept()
+    store = MemoryStore()
     EmbeddedStream(SPEC, store).step(table([Row(1, 1, (1, 2)), Row(2, 9, (1,))]), store)
     text = store.text
     assert text is not None
@@ -169,7 +147,7 @@ def test_damage_is_noticed() -> None:
 
 
 def test_rows_that_left_the_window_are_forgotten() -> None:
-    store, sizes = Kept(), []
+    store, sizes = MemoryStore(), []
     stream = EmbeddedStream(SPEC, store)
     for time in range(300):
         stream.step(table([Row(time, time, (time, 1))]), store)

@@ -28,6 +28,7 @@ from swoop.live.folders import ResultFolder
 from swoop.live.manifest import FolderSettings, Manifest, find_size, folder, result_files
 from swoop.live.outputs import FolderOutput, Outputs, Owner, claim, numbered, unclaim
 from swoop.spark.topics import KafkaOutput, keyed
+from tests.support.live_runs import files_of
 
 
 class Killed(BaseException):
@@ -375,10 +376,6 @@ def test_the_end_of_a_stream_that_is_done_again(tmp_path: Path) -> None:
 
 
 # whose it is
-
-
-def files_of(path: Path) -> dict[str, bytes]:
-    return {str(file): file.read_bytes() for file in sorted(path.rglob("*")) if file.is_file()}
 
 
 @pytest.mark.parametrize(

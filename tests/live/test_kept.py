@@ -15,7 +15,6 @@ from hypothesis import strategies as st
 from swoop.errors import InvalidArgument, InvalidFile
 from swoop.live.embedded import EmbeddedStream
 from swoop.live.live_stream import LiveStream
-from tests.live.test_embedded import Kept
 from tests.support.live_runs import (
     KEEP,
     SPEC,
@@ -33,6 +32,7 @@ from tests.support.live_runs import (
     table,
     with_join,
 )
+from tests.support.stores import MemoryStore
 
 pytestmark = pytest.mark.usefixtures("few_agree")
 
@@ -109,7 +109,7 @@ def test_damaged_records_are_found(folder: Path) -> None:
 def test_embedded(copies: Any) -> None:
     """A stream whose state somebody else keeps, made anew from it before each step."""
     case = run_cases(copies)
-    store, found = Kept(), []
+    store, found = MemoryStore(), []
     for rows in case.batches:
         found += EmbeddedStream(case.spec, store).step(table(rows, case.spec), store).to_pylist()
     changes = [row for row in found if row["kind"] in ("enter", "outranked", "expired")]

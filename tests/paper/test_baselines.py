@@ -20,7 +20,7 @@ from swoop.paper.data_sets import generate
 from swoop.spec import ALGORITHMS
 from tests.support.histories import History, histories, insert
 from tests.support.judge import Judge, judge
-from tests.test_similarity import USER_DEFINED
+from tests.support.similarities import USER_DEFINED
 
 
 @pytest.mark.parametrize("algorithm", list(BASELINES))

@@ -10,7 +10,6 @@ from __future__ import annotations
 import datetime as dt
 import itertools
 import json
-import random
 from pathlib import Path
 from typing import Any
 
@@ -18,7 +17,7 @@ import pyarrow as pa
 import pyarrow.parquet as pq
 import pytest
 from pyspark.errors import StreamingQueryException
-from pyspark.sql import DataFrame, SparkSession
+from pyspark.sql import SparkSession
 
 from swoop.errors import InvalidArgument, InvalidData
 from swoop.live.chunks import from_bytes
@@ -28,48 +27,15 @@ from swoop.live.stream_spec import StreamSpec
 from swoop.spark import embedding, families_changes, families_stream, topk_changes, topk_stream, words
 from swoop.spark.embedding import packing
 from swoop.spec import JoinSpec
-from tests.live.test_embedded import Kept
-from tests.spark.test_stream import NOON, write_batches, write_files
 from tests.support import killed_changes
+from tests.support.changes import SCHEMA, posts, run, source
 from tests.support.judge import judge
 from tests.support.live_runs import SPEC, Row, Run, arrivals, table
 from tests.support.processes import drive
+from tests.support.stores import MemoryStore
+from tests.support.streams import write_batches, write_files
 
-SCHEMA = "id int, time timestamp, tick long, text string, side string, tenant string, tokens array<string>"
 CHANGE = "reason is null"
-
-
-def posts(size: int, seed: int = 1) -> list[dict[str, Any]]:
-    """Disordered rows with copies, some late, some unusable, one from the future."""
-    chance = random.Random(seed)
-    rows = []
-    for number in range(size):
-        tick = number // 2 - chance.choice([0, 0, 0, 1, 2, 9])
-        text = " ".join(chance.choices("abcdef", k=3))
-        row = {
-            "id": number,
-            "time": (NOON + dt.timedelta(seconds=tick)).isoformat(),
-            "tick": tick,
-            "text": None if number % 23 == 7 else text,
-            "side": chance.choice(["left", "right"]) if number % 29 else "up",
-            "tenant": chance.choice(["one", "two", None]),
-            "tokens": text.split(),
-        }
-        rows.append(row)
-    rows[size // 2] |= {"tick": 10**9, "time": "2200-01-01T00:00:00Z"}
-    return rows
-
-
-def source(spark: SparkSession, folder: Path) -> DataFrame:
-    return spark.readStream.schema(SCHEMA).option("maxFilesPerTrigger", 1).json(str(folder))
-
-
-def run(changes: DataFrame, folder: Path) -> pa.Table:
-    """All rows that come to a sink with the data of now."""
-    writer = changes.writeStream.format("parquet").option("checkpointLocation", str(folder / "state"))
-    query = writer.trigger(availableNow=True).start(str(folder / "out"))
-    assert query.awaitTermination(240)
-    return changes.sparkSession.read.parquet(str(folder / "out")).orderBy("sequence").toArrow()
 
 
 def of_kind(found: pa.Table, *kinds: str) -> list[dict[str, Any]]:
@@ -186,7 +152,7 @@ def test_keys_of_any_type_are_packed() -> None:
 
 def test_a_worker_forgets_what_is_too_much_or_too_old(monkeypatch: pytest.MonkeyPatch) -> None:
     """And takes from memory only what the state tells of."""
-    known, stores = embedding._Streams(), [Kept() for _ in range(4)]
+    known, stores = embedding._Streams(), [MemoryStore() for _ in range(4)]
     streams = [EmbeddedStream(SPEC, store) for store in stores]
     for stream, store in zip(streams, stores, strict=True):
         stream.step(table([Row(1, 1, (1, 2))]), store)

@@ -25,9 +25,9 @@ from swoop.live.manifest import result_files
 from swoop.paper.standalone import end_with_parent
 from swoop.spark.java import find_java
 from tests.conftest import QUICK_JAVA
-from tests.spark.test_stream import posts, read_rows, write_files
 from tests.support import cluster_driver, cluster_history
 from tests.support.faulty_cluster import FaultyCluster
+from tests.support.streams import posts, read_rows, write_files
 
 ROOT = Path(__file__).parents[2]
 BATCHES = 10

@@ -45,12 +45,12 @@ from swoop.spark.java import find_java
 from swoop.spark.versions import minor_version
 from swoop.spec import JoinSpec
 from tests.conftest import QUICK_SPARK
-from tests.spark.test_changes import posts, source
-from tests.spark.test_history import SCHEMA, collected, frame, history
-from tests.spark.test_slices import stays_of
-from tests.spark.test_stream import write_files
+from tests.support.changes import posts, source
+from tests.support.frames import SCHEMA, collected, frame, history
 from tests.support.judge import judge
 from tests.support.live_runs import Row, Run, arrivals, expected, families
+from tests.support.slices import stays_of
+from tests.support.streams import write_files
 
 ROOT = Path(__file__).parents[2]
 SETTINGS = {

@@ -17,9 +17,9 @@ import swoop
 from swoop.errors import InvalidArgument, InvalidData, InvalidType, UnusableRows
 from swoop.oracle import Record
 from swoop.spark import at_least_once, every, families_history, family_members, topk_history, words
-from tests.spark.test_history import SCHEMA, collected, frame, history
-from tests.spark.test_slices import stays_of
 from tests.support import rhythms
+from tests.support.frames import SCHEMA, collected, frame, history
+from tests.support.slices import stays_of
 
 KEYED = "tenant string, place int, id long, time long, tokens array<string>, stream string"
 KEYS: list[tuple[Any, Any]] = [(None, None), (None, 1), ("a", None), ("é", 1), ("", 1), *(("b", n) for n in range(9))]

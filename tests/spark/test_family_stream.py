@@ -17,7 +17,7 @@ import swoop
 from swoop.errors import InvalidArgument, InvalidData, InvalidType
 from swoop.results import FamilyChange
 from swoop.spark import families_stream, folder, result_files, words
-from tests.spark.test_stream import NOON, posts, read_stream, write_files
+from tests.support.streams import NOON, posts, read_stream, write_files
 
 
 def test_two_runs_give_what_one_process_gives(spark: SparkSession, tmp_path: Path) -> None:

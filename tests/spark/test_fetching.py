@@ -15,7 +15,7 @@ from swoop.errors import InvalidArgument
 from swoop.live.pieces import Backlog
 from swoop.spark import fetching, timestamps, topk_stream, words
 from swoop.spark.fetching import _borders, fetch
-from tests.spark.test_stream import posts, read_rows, read_stream, write_files
+from tests.support.streams import posts, read_rows, read_stream, write_files
 
 
 @given(st.lists(st.integers(0, 20)), st.integers(1, 10))

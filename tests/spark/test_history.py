@@ -11,7 +11,7 @@ from typing import Any
 
 import pyarrow as pa
 import pytest
-from pyspark.sql import DataFrame, SparkSession
+from pyspark.sql import SparkSession
 
 import swoop
 from swoop.errors import InvalidArgument, InvalidData, InvalidType, UnusableRows
@@ -20,35 +20,9 @@ from swoop.oracle import Record
 from swoop.similarity import Similarity
 from swoop.spark import at_least_once, char_ngrams, explain, rejected, topk_history, word_ngrams, words
 from swoop.text.functions import TokenFunction
-from tests.spark.test_slices import stays_of
+from tests.support.frames import SCHEMA, collected, frame, history
 from tests.support.histories import unusable_rows
-
-SCHEMA = "id long, time long, tokens array<string>, stream string"
-
-
-def history(size: int, seed: int, two_streams: bool = False) -> list[Record]:
-    """In the order of time and id, as Spark lets them enter."""
-    chance = random.Random(seed)
-    times = sorted(chance.choices(range(size // 2), k=size))
-    return [
-        Record(
-            [f"word {chance.randrange(12)}" for _ in range(chance.randrange(6))],
-            time,
-            None,
-            chance.choice(["left", "right"]) if two_streams else None,
-        )
-        for time in times
-    ]
-
-
-def frame(spark: SparkSession, records: list[Record], seed: int = 1) -> DataFrame:
-    rows = [(n, r.time, list(r.tokens), r.stream or "left") for n, r in enumerate(records)]
-    random.Random(seed).shuffle(rows)
-    return spark.createDataFrame(rows, SCHEMA)
-
-
-def collected(stays: DataFrame) -> list[Any]:
-    return sorted((tuple(row) for row in stays.collect()), key=repr)
+from tests.support.slices import stays_of
 
 
 @pytest.mark.parametrize("seed", range(4))

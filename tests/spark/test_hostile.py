@@ -22,10 +22,10 @@ from swoop.live.manifest import result_files
 from swoop.oracle import Record
 from swoop.spark import explain, rejected, rows, topk_changes, topk_history, topk_stream, transitions
 from swoop.times import FIRST_DATETIME, LATEST
-from tests.spark.test_slices import stays_of
 from tests.support.hostile import MOST, NAMES, READ, HostileRow, as_given, bad_rows, good_rows, write
 from tests.support.judge import judge
 from tests.support.live_runs import SPEC, Row, start, table, with_join
+from tests.support.slices import stays_of
 
 COLUMNS: dict[str, Any] = {name: NAMES[name] for name in ("id", "time", "tokens", "stream")}
 

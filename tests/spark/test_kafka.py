@@ -21,11 +21,11 @@ from swoop.live.outputs import Owner, find_output
 from swoop.oracle import Record
 from swoop.spark import topic
 from swoop.spark.topics import KafkaOutput
-from tests.spark.test_stream import posts
 from tests.support.kafka_broker import MISSING, Broker, connector_jars, consume, jars, produce
 from tests.support.kafka_driver import HALF
 from tests.support.processes import drive
 from tests.support.setup import lacking
+from tests.support.streams import posts
 
 
 @pytest.fixture(scope="module")

@@ -25,10 +25,10 @@ from swoop.spark import (
     topk_stream,
     words,
 )
-from tests.spark.test_changes import run
-from tests.spark.test_history import history
-from tests.spark.test_slices import stays_of
-from tests.spark.test_stream import posts, write_files
+from tests.support.changes import run
+from tests.support.frames import history
+from tests.support.slices import stays_of
+from tests.support.streams import posts, write_files
 
 NOON = dt.datetime(2024, 1, 1, 12, tzinfo=dt.UTC)
 

@@ -18,7 +18,7 @@ from pyspark.sql import SparkSession
 from swoop.errors import InvalidArgument
 from swoop.spark import char_ngrams, rejected, timestamps, topk_history, transitions, word_ngrams, words
 from swoop.text.functions import TokenFunction
-from tests.text.test_columns import PARTS
+from tests.support.texts import PARTS
 
 
 def tokens(spark: SparkSession, function: TokenFunction, *values: Any) -> Any:

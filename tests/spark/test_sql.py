@@ -28,8 +28,8 @@ from swoop.spark import char_ngrams, register, rejected, topk_history, word_ngra
 from swoop.spark.scalar_functions import find_char_ngrams, find_similarities, find_word_ngrams, find_words
 from swoop.spark.table_functions import FamiliesOfTable, Rejected, TopK
 from swoop.spark.versions import minor_version
-from tests.spark.test_history import SCHEMA, collected, frame, history
-from tests.spark.test_slices import stays_of
+from tests.support.frames import SCHEMA, collected, frame, history
+from tests.support.slices import stays_of
 
 ASKED = "k => 4, window => 9"
 

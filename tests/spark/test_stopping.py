@@ -15,7 +15,7 @@ from pyspark.sql import SparkSession
 
 from swoop.errors import InvalidArgument
 from swoop.spark import StreamHandle, topk_stream
-from tests.spark.test_stream import NOON, posts, read_stream, wait, write_files
+from tests.support.streams import NOON, posts, read_stream, wait, write_files
 
 NAMES = ("time", "kind", "newer", "older", "similarity")
 

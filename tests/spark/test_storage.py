@@ -22,10 +22,10 @@ from swoop.errors import InvalidArgument
 from swoop.live import files
 from swoop.spark import result_files, topk_stream
 from swoop.spark.hadoop import HadoopFileSystem, _os_errors, _settings, check_new, open_folder, qualified
-from tests.spark.test_stream import posts, read_stream, rows_of, write_files
 from tests.support import killed_driver, storage
 from tests.support.processes import drive
 from tests.support.setup import lacking
+from tests.support.streams import posts, read_stream, rows_of, write_files
 
 
 @pytest.mark.parametrize(

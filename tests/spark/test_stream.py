@@ -7,12 +7,10 @@ from __future__ import annotations
 
 import datetime as dt
 import json
-import os
 import random
 import shutil
 import time
 import urllib.request
-from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
@@ -27,50 +25,17 @@ from swoop.results import Change
 from swoop.spark import alert, explain, folder, result_files, session, timestamps, topk_history, topk_stream, word_ngrams, words
 from tests.support import killed_driver
 from tests.support.processes import drive
+from tests.support.streams import (
+    NOON,
+    SCHEMA,
+    posts,
+    read_rows,
+    read_stream,
+    rows_of,
+    wait,
+    write_files,
+)
 from tests.support.web_server import web_server
-
-NOON = dt.datetime(2024, 1, 1, 12, tzinfo=dt.UTC)
-SCHEMA = "id long, time timestamp, text string"
-LETTERS = "abcdefgh"
-
-
-def posts(size: int, seed: int = 1, disorder: int = 5) -> list[dict[str, Any]]:
-    chance = random.Random(seed)
-    return [
-        {
-            "id": number,
-            "time": (NOON + dt.timedelta(seconds=number // 2 - chance.randrange(disorder))).isoformat(),
-            "text": " ".join(chance.choices(LETTERS, k=4)),
-        }
-        for number in range(size)
-    ]
-
-
-def write_files(folder: Path, rows: list[dict[str, Any]], parts: int, first: int = 0) -> None:
-    """JSON lines, in files that Spark takes one after the other."""
-    size = -(-len(rows) // parts)
-    lines = [json.dumps(row) + "\n" for row in rows]
-    write_batches(folder, [lines[part * size : part * size + size] for part in range(parts)], first)
-
-
-def write_batches(folder: Path, batches: list[list[str]], first: int = 0) -> None:
-    folder.mkdir(parents=True, exist_ok=True)
-    for number, lines in enumerate(batches, first):
-        file = folder / f"{number:03}.json"
-        file.write_text("".join(lines))
-        os.utime(file, (1_700_000_000 + number,) * 2)
-
-
-def read_stream(spark: SparkSession, folder: Path, form: str = "json") -> DataFrame:
-    found = spark.readStream.schema(SCHEMA).option("maxFilesPerTrigger", 1).format(form).load(str(folder))
-    return found.select("id", "time", "text", words("text").column().alias("tokens"))
-
-
-def read_rows(spark: SparkSession, folder: Path, name: str) -> list[Any]:
-    if not (folder / name).exists():
-        return []
-    rows = spark.read.parquet(str(folder / name))
-    return sorted((tuple(map(str, row)) for row in rows.collect()), key=repr)
 
 
 def stays_of(changes: list[Change]) -> list[Any]:
@@ -302,13 +267,6 @@ def test_a_row_appears_before_the_watermark_passes(spark: SparkSession, tmp_path
     assert "swoop_up 0.0\n" in handle.metrics()
 
 
-def wait(condition: Callable[[], bool], seconds: float = 60) -> None:
-    until = time.monotonic() + seconds
-    while not condition():
-        assert time.monotonic() < until, "nothing happened"
-        time.sleep(0.05)
-
-
 def test_restarts(spark: SparkSession, tmp_path: Path) -> None:
     """Stopped and started again, now with fewer pairs; other parameters are refused, and nothing is changed by that.
 
@@ -384,10 +342,6 @@ def test_killed_with_signal_9(spark: SparkSession, tmp_path: Path, request: pyte
             assert len(expected) == getattr(undisturbed.stats, name) > 0
             for run in folders:
                 assert rows_of(run / name) == expected
-
-
-def rows_of(folder: Path) -> list[str]:
-    return sorted(map(repr, pq.read_table(folder).to_pylist()))
 
 
 def test_a_failure_is_told(spark: SparkSession, tmp_path: Path) -> None:

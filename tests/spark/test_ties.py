@@ -18,7 +18,7 @@ from swoop import oracle
 from swoop.live.row_order import sort_rows
 from swoop.oracle import Record
 from swoop.spark import topk_history, topk_stream
-from tests.spark.test_slices import stays_of
+from tests.support.slices import stays_of
 
 SCHEMA = "id long, time long, tokens array<string>, stream string"
 

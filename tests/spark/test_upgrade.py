@@ -11,9 +11,9 @@ from pathlib import Path
 import pytest
 from pyspark.sql import SparkSession
 
-from tests.spark.test_stream import posts, rows_of, write_files
 from tests.support import upgraded_driver
 from tests.support.processes import drive
+from tests.support.streams import posts, rows_of, write_files
 
 EARLIER = os.environ.get("SWOOP_EARLIER_PYTHON", "")
 ROWS, FILES = 400, 8

@@ -13,8 +13,8 @@ from pyspark.sql import functions as F  # noqa: N812
 from swoop.errors import InvalidArgument
 from swoop.spark import slicing, topk_history, versions
 from swoop.spark.versions import check_stateful, hash_of, is_supported, repartition_by_hash, repartition_by_id
-from tests.spark.test_history import collected, frame, history
-from tests.spark.test_slices import stays_of
+from tests.support.frames import collected, frame, history
+from tests.support.slices import stays_of
 
 
 def test_this_version_is_one_of_those_that_are_supported() -> None:

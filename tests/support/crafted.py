@@ -209,6 +209,32 @@ def written(table: pa.Table, compression: str | None = None, rows: int | None = 
     return sink.getvalue().to_pybytes()  # type: ignore[no-any-return]
 
 
+def put(path: Path, members: Members) -> Path:
+    with zipfile.ZipFile(path, "w", zipfile.ZIP_DEFLATED) as archive:
+        for name, data in members.items():
+            archive.writestr(name, data)
+    return path
+
+
+def with_settings(**changes: Any) -> Callable[[Members], None]:
+    def change(members: Members) -> None:
+        members["settings.json"] = json.dumps({**json.loads(members["settings.json"]), **changes}).encode()
+
+    return change
+
+
+def with_column(
+    member: str, name: str, values: Callable[[list[Any]], list[Any]], kind: Any = None
+) -> Callable[[Members], None]:
+    def change(members: Members) -> None:
+        table = read(members[member])
+        column = table.column(name)
+        changed = pa.array(values(column.to_pylist()), kind or column.type)
+        members[member] = written(table.set_column(table.column_names.index(name), name, changed))
+
+    return change
+
+
 def _replaced(table: pa.Table, at: int, column: Any) -> pa.Table:
     return table.set_column(at, table.column_names[at], column)
 

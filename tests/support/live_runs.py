@@ -488,3 +488,7 @@ def scenario(idle: bool = False, **asked: Any) -> Run:
         with_join(SPEC, **asked),
         idles=((), (), (5, 2), (), (), (), (30,)) if idle else (),
     )
+
+
+def files_of(path: Path) -> dict[str, bytes]:
+    return {str(file): file.read_bytes() for file in sorted(path.rglob("*")) if file.is_file()}

@@ -16,12 +16,13 @@ from swoop.live import ahead, chunks
 from swoop.live.stream_spec import StreamSpec
 from swoop.oracle import Record
 from swoop.spec import JoinSpec
-from tests.spark import test_cells, test_slices
 from tests.support import live_runs
+from tests.support.cells import run_cells
 from tests.support.histories import SIMILARITIES
 from tests.support.live_runs import Row, Run
 from tests.support.rare import tiny
 from tests.support.rhythms import stream
+from tests.support.slices import run_sliced, stays_of
 from tests.support.trials import THRESHOLDS, WINDOWS
 
 SIZE = 60
@@ -78,8 +79,8 @@ def sliced(seed: int, taken: Counter[str]) -> int:
     first, last = int(records[0].time), int(records[-1].time)  # type: ignore[arg-type]
     cuts = [*sorted({first, *(rng.randrange(first, last + 1) for _ in range(rng.randrange(6)))}), last + 1]
     with thresholds.use(tiny(rng, SIZE)):
-        found = test_slices.run_sliced(records, list(pairwise(cuts)), rng.randrange(1, 20), **asked)
-    expected = test_slices.stays_of(records, **asked)
+        found = run_sliced(records, list(pairwise(cuts)), rng.randrange(1, 20), **asked)
+    expected = stays_of(records, **asked)
     assert found == expected, seed
     return len(expected) + len(records)
 
@@ -138,7 +139,7 @@ def _lived(seed: int, cells: int | None, taken: Counter[str], finds: str = "pair
             live_runs.run_again(folder, case, lambda batch: rng.random() < 0.7)
             live: Any = live_runs.start(folder, case.spec)
         else:
-            live = test_cells.run_cells(folder, case, cells, rng, dies=0.2)
+            live = run_cells(folder, case, cells, rng, dies=0.2)
         live_runs.check(folder, case, live)
     return sum(map(len, case.batches)) + live.stats.changes
 

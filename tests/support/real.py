@@ -18,11 +18,12 @@ from swoop.live.stream_spec import StreamSpec
 from swoop.oracle import Record
 from swoop.spec import JoinSpec
 from swoop.times import find_window
-from tests.spark import test_cells, test_slices
 from tests.support import live_runs
+from tests.support.cells import run_cells
 from tests.support.histories import SIMILARITIES
 from tests.support.judge import judge
 from tests.support.live_runs import Row, Run
+from tests.support.slices import run_sliced, stays_of
 
 ROWS = 4000
 KS = (1, 2, 10, 100, 1000)
@@ -86,8 +87,8 @@ def compare_on_spark(rows: pa.Table, asked: dict[str, Any], rng: random.Random) 
     options = {**asked, "two_streams": False, "min_similarity": None}
     records = [Record(row, time) for row, time in zip(tokens, times, strict=True)]
     cuts = [*sorted({times[0], *rng.sample(times, 4)}), times[-1] + 1]
-    expected = test_slices.stays_of(records, **options)
-    assert test_slices.run_sliced(records, list(pairwise(cuts)), rng.randrange(1, 200), **options) == expected, (asked, cuts)
+    expected = stays_of(records, **options)
+    assert run_sliced(records, list(pairwise(cuts)), rng.randrange(1, 200), **options) == expected, (asked, cuts)
     spec = StreamSpec(
         JoinSpec(asked["k"], asked["window"], asked["similarity"]),
         lateness=rng.choice([0, asked["window"] // 10]),
@@ -102,6 +103,6 @@ def compare_on_spark(rows: pa.Table, asked: dict[str, Any], rng: random.Random) 
             if groups is None:
                 live: Any = live_runs.run_again(folder, case, lambda batch: rng.random() < 0.8)
             else:
-                live = test_cells.run_cells(folder, case, groups, rng, dies=0.1)
+                live = run_cells(folder, case, groups, rng, dies=0.1)
             live_runs.check(folder, case, live)
     return 4 * len(expected)

@@ -86,3 +86,26 @@ class ObjectStore:
     def remove(self, folder: str) -> None:
         with self._lock:
             self.files = {path: data for path, data in self.files.items() if not path.startswith(f"{folder}/")}
+
+
+class MemoryStore:
+    """A store in memory."""
+
+    def __init__(self) -> None:
+        self.chunks: dict[str, bytes] = {}
+        self.text: str | None = None
+
+    def read(self, name: str) -> bytes:
+        return self.chunks[name]
+
+    def write(self, name: str, data: pa.Buffer) -> None:
+        self.chunks[name] = data.to_pybytes()
+
+    def delete(self, name: str) -> None:
+        del self.chunks[name]
+
+    def state(self) -> str | None:
+        return self.text
+
+    def write_state(self, state: str) -> None:
+        self.text = state

@@ -21,6 +21,7 @@ from swoop.errors import InvalidData, InvalidType
 from swoop.text import columns
 from swoop.text.columns import make_tokens
 from swoop.text.functions import TokenFunction
+from tests.support.texts import PARTS
 
 FUNCTIONS = [
     swoop.words("t"),
@@ -30,11 +31,6 @@ FUNCTIONS = [
     swoop.word_ngrams("t", n=3, emoji=True),
     swoop.char_ngrams("t"),
     swoop.char_ngrams("t", n=1),
-]
-PARTS = [
-    *"aAbBhHtTpPsSwW:/.,!? \t\n_09",
-    *("http://", "https://", "WWW.", "the", "The", "Σ", "ΑΣ", "σ", "İ", "\u0307", "ß", "é", "e\u0301", "K", "\u00a0", "\u3000"),
-    *("😀", "❤️", "\u200d", "👩‍💻", "🇩🇪", "🇩", "👍🏽", "🏽", "Ⓜ", "ℹ️", "हिन्दी", "ไทย", "עברית", "العربية", "日本", "Ⱥ", "𐐀"),
 ]
 EVERY = [chr(code) for code in range(sys.maxunicode + 1) if not 0xD800 <= code < 0xE000]
 

@@ -1,0 +1,48 @@
+"""Rows for changes as DataFrames, and what comes of them."""
+
+from __future__ import annotations
+
+import datetime as dt
+import random
+from pathlib import Path
+from typing import Any
+
+import pyarrow as pa
+from pyspark.sql import DataFrame, SparkSession
+
+from tests.support.streams import NOON
+
+SCHEMA = "id int, time timestamp, tick long, text string, side string, tenant string, tokens array<string>"
+
+
+def posts(size: int, seed: int = 1) -> list[dict[str, Any]]:
+    """Disordered rows with copies, some late, some unusable, one from the future."""
+    chance = random.Random(seed)
+    rows = []
+    for number in range(size):
+        tick = number // 2 - chance.choice([0, 0, 0, 1, 2, 9])
+        text = " ".join(chance.choices("abcdef", k=3))
+        row = {
+            "id": number,
+            "time": (NOON + dt.timedelta(seconds=tick)).isoformat(),
+            "tick": tick,
+            "text": None if number % 23 == 7 else text,
+            "side": chance.choice(["left", "right"]) if number % 29 else "up",
+            "tenant": chance.choice(["one", "two", None]),
+            "tokens": text.split(),
+        }
+        rows.append(row)
+    rows[size // 2] |= {"tick": 10**9, "time": "2200-01-01T00:00:00Z"}
+    return rows
+
+
+def source(spark: SparkSession, folder: Path) -> DataFrame:
+    return spark.readStream.schema(SCHEMA).option("maxFilesPerTrigger", 1).json(str(folder))
+
+
+def run(changes: DataFrame, folder: Path) -> pa.Table:
+    """All rows that come to a sink with the data of now."""
+    writer = changes.writeStream.format("parquet").option("checkpointLocation", str(folder / "state"))
+    query = writer.trigger(availableNow=True).start(str(folder / "out"))
+    assert query.awaitTermination(240)
+    return changes.sparkSession.read.parquet(str(folder / "out")).orderBy("sequence").toArrow()
