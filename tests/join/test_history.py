@@ -11,7 +11,9 @@ import sys
 import threading
 import warnings
 from collections.abc import Callable, Iterator
+from contextlib import nullcontext
 from dataclasses import dataclass, replace
+from itertools import accumulate
 from pathlib import Path
 from typing import Any
 
@@ -26,7 +28,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 import swoop
-from swoop.errors import InvalidArgument, InvalidData, InvalidTime, InvalidType, UnusableRows
+from swoop.errors import CapacityExceeded, InvalidArgument, InvalidData, InvalidTime, InvalidType, UnusableRows
 from swoop.join import columns, parallel
 from swoop.join import history as module
 from swoop.join import rows as rows_module
@@ -34,7 +36,8 @@ from swoop.join.columns import take_rows
 from swoop.oracle import Record
 from swoop.stays import Stay
 from swoop.stays import stays_of as stays_of_changes
-from tests.support.histories import SIMILARITIES, reachable, thresholds
+from tests.support.histories import SIMILARITIES, reachable, records, thresholds
+from tests.support.judge import judge
 from tests.support.slices import stays_of
 
 NOON = dt.datetime(2024, 1, 1, 12)
@@ -463,6 +466,29 @@ def test_copies_that_count_once_in_slices(data: st.DataObject) -> None:
             rows, **options, copies="once", slices=data.draw(st.integers(2, 12)), threads=data.draw(st.sampled_from([1, 2]))
         )
     assert list(sliced) == list(expected)
+
+
+@settings(max_examples=80)
+@given(data=st.data())
+def test_too_many_pairs_are_too_many_in_any_slices(data: st.DataObject) -> None:
+    """Where there are more than ``max_pairs`` at a time, by brute force, and only there."""
+    found = [Record(r.tokens, r.time, number) for number, r in enumerate(data.draw(records(False)))]
+    tokens = [[str(token) for token in record.tokens] for record in found]
+    similarity = data.draw(st.sampled_from(SIMILARITIES))
+    options = {
+        "k": None,
+        "window": data.draw(st.integers(1, 12)),
+        "similarity": similarity,
+        "min_similarity": data.draw(reachable(similarity)),
+        "copies": data.draw(st.sampled_from(["each", "once"])),
+    }
+    judged = judge([Record(own, r.time, r.id) for own, r in zip(tokens, found, strict=True)], **options)
+    pairs = [*accumulate(1 if change.kind == "enter" else -1 for change in judged.changes)]
+    most, allowed = max(pairs, default=0), data.draw(st.integers(1, 12))
+    rows = {"id": [r.id for r in found], "time": [r.time for r in found], "tokens": pa.array(tokens, pa.list_(pa.string()))}
+    slices = data.draw(st.integers(1, 8))
+    with pytest.raises(CapacityExceeded, match=f"max_pairs={allowed}") if most > allowed else nullcontext():
+        swoop.history(rows, **options, max_pairs=allowed, slices=slices, threads=1)
 
 
 def test_an_error_in_a_slice_ends_the_others(monkeypatch: pytest.MonkeyPatch) -> None:

@@ -30,7 +30,7 @@ from swoop.spec import JoinSpec
 from tests.support import killed_changes
 from tests.support.changes import SCHEMA, posts, run, source
 from tests.support.judge import judge
-from tests.support.live_runs import SPEC, Row, Run, arrivals, table
+from tests.support.live_runs import SPEC, Row, Run, arrivals, columns_of, table
 from tests.support.processes import drive
 from tests.support.stores import MemoryStore
 from tests.support.streams import write_batches, write_files
@@ -88,13 +88,13 @@ def test_the_changes_of_a_live_stream(spark: SparkSession, tmp_path: Path, name:
 
 
 def test_one_result_for_each_key(spark: SparkSession, tmp_path: Path) -> None:
-    """As if the rows of each key had come alone."""
+    """As if the rows of each key had come alone: copies are those of the key."""
     rows = [row for row in posts(300) if row["text"] is not None and row["tick"] < 10**9]
     write_files(tmp_path / "in", rows, 4)
-    asked: dict[str, Any] = {"k": 3, "window": 15, "tokens": "tokens", "time": "tick", "lateness": 2}
+    asked: dict[str, Any] = {"k": 3, "window": 15, "tokens": "tokens", "time": "tick", "lateness": 2, "copies": "once"}
     found = run(topk_changes(source(spark, tmp_path / "in"), by=["tenant", "side"], **asked), tmp_path)
     size = -(-len(rows) // 4)
-    spec = StreamSpec(JoinSpec(3, 15), lateness=2, time_kind="integer")
+    spec = StreamSpec(JoinSpec(3, 15, copies="once"), lateness=2, time_kind="integer")
     for key in itertools.product(("one", "two", None), ("left", "right")):
         batches = [
             [
@@ -109,9 +109,9 @@ def test_one_result_for_each_key(spark: SparkSession, tmp_path: Path) -> None:
         judged = judge(records, **case.options())
         mine = [row for row in found.to_pylist() if (row["tenant"], row["side"]) == key]
         changes = [row for row in mine if row["reason"] is None]
-        assert [(row["time"], row["kind"], row["newer"], row["older"], row["similarity"]) for row in changes] == [
-            (change.time, change.kind, change.pair.newer, change.pair.older, change.pair.similarity)
-            for change in judged.changes
+        names = columns_of(spec)
+        assert [(row["time"], row["kind"], *(row[name] for name in names)) for row in changes] == [
+            (change.time, change.kind, *(getattr(change.pair, name) for name in names)) for change in judged.changes
         ]
         assert [row["rank"] for row in changes] == judged.ranks
         assert [row["sequence"] for row in changes] == list(range(len(changes)))

@@ -365,6 +365,11 @@ def check(folder: Path, case: Run, live: Any, earlier: int = 0) -> None:
     for name in ("changes", "late", "rejected"):
         assert [row["sequence"] for row in read(folder, name)] == list(range(len(read(folder, name))))
     assert found(live) == result
+    if isinstance(case.spec.join, FamilySpec):
+        join, records = case.spec.join, arrivals(case)[0]
+        for way in ("newest", "growing"):
+            expected_so = oracle.families(records, join.min_similarity, join.window, join.similarity, order=way)
+            assert list(live.result.families(3, way)) == expected_so[:3]
     stats = live.stats
     assert (stats.late, stats.rejected, stats.changes) == (len(late), rejected, len(changes))
     assert stats.rows == sum(map(len, case.batches)) == stats.sets + stats.late + stats.rejected
