@@ -1,12 +1,31 @@
 // Texts with what differs marked, and tokens. Both are untrusted, so they only ever become text nodes.
 import { element } from "./format.js";
 
-// A text comes in parts, each with whether it differs from the text it is compared with.
-export function marked(parts) {
-  return element("p", { class: "text", dir: "auto" }, ...parts.map(([text, differs]) => (differs ? element("mark", {}, text) : text)));
+export const plain = (parts) => parts.map(([text]) => text).join("");
+
+const FITS = 100; // letters that a folded card shows of a text
+const SIDE = 36; // letters that stay on each side of what it leaves out
+
+// What is the same before a difference, so that a folded card can leave out the middle: else the difference may not be seen.
+function before(text) {
+  const from = text.indexOf(" ", SIDE) + 1;
+  const space = text.lastIndexOf(" ", text.length - SIDE);
+  const to = text.startsWith(" …", space) ? space + 2 : space; // of an excerpt, which has left out something there
+  if (from === 0 || to - from < SIDE) return [text];
+  return [text.slice(0, from), element("span", { class: "middle" }, text.slice(from, to)), text.slice(to)];
 }
 
-export const plain = (parts) => parts.map(([text]) => text).join("");
+// A text comes in parts, each with whether it differs from the text it is compared with.
+export function marked(parts) {
+  const runs = [];
+  for (const [text, differs] of parts) {
+    if (!differs && runs.at(-1)?.[1] === false) runs.at(-1)[0] += text;
+    else runs.push([text, differs]);
+  }
+  const last = plain(runs).length <= FITS ? -1 : runs.findLastIndex(([, differs]) => differs);
+  const shown = runs.flatMap(([text, differs], place) => (differs ? [element("mark", {}, text)] : place < last ? before(text) : [text]));
+  return element("p", { class: "text", dir: "auto" }, ...shown);
+}
 
 export function chips(tokens, kind) {
   return tokens.map((token) => element("li", { class: kind }, element("bdi", { dir: "auto" }, token)));

@@ -5,10 +5,11 @@ import { count, element } from "./format.js";
 export function moreOf(card, openAll) {
   const button = element("button", { type: "button", class: "rest", hidden: "" });
   let beyond = 0; // differences that are not even in the unfolded card
+  let here = false; // whether there is anything to unfold
   let layout = -1; // as it was measured last
   button.addEventListener("click", (event) => {
     event.stopPropagation();
-    if (card.classList.contains("unfolded") && beyond) return openAll();
+    if (beyond && (card.classList.contains("unfolded") || !here)) return openAll();
     card.classList.toggle("unfolded");
     layout = -1;
     measure(null, beyond);
@@ -18,7 +19,7 @@ export function moreOf(card, openAll) {
     button.textContent = differences ? `+${count(differences)} more` : open ? "less" : "more";
     const what = differences ? `Show ${count(differences)} more ${differences === 1 ? "difference" : "differences"}` : open ? "Show less of the text" : "Show more of the text";
     button.setAttribute("aria-label", what);
-    if (differences && open) button.removeAttribute("aria-expanded");
+    if (differences && (open || !here)) button.removeAttribute("aria-expanded");
     else button.setAttribute("aria-expanded", String(open));
   }
 
@@ -31,8 +32,9 @@ export function moreOf(card, openAll) {
     for (const place of card.querySelectorAll(".text, .tokens")) {
       const end = place.getBoundingClientRect().bottom + 2;
       below += [...place.querySelectorAll("mark, .own")].filter((part) => part.getBoundingClientRect().bottom > end).length;
-      cut ||= place.scrollHeight > place.clientHeight + 2;
+      cut ||= place.scrollHeight > place.clientHeight + 2 || place.querySelector(".middle") !== null;
     }
+    here = cut || below > 0;
     button.hidden = !(open || cut || below || beyond);
     show(open ? beyond : below + beyond, open);
   }
