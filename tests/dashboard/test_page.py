@@ -103,10 +103,13 @@ def test_hostile_texts_do_no_harm(watch: Callable[..., Watched], page: Page, pos
     assert tab.evaluate("document.querySelectorAll('.pair script, .pair img').length") == 0
     assert tab.locator(".pair").first.bounding_box()["height"] < 300  # type: ignore[index]
     assert tab.evaluate("document.documentElement.scrollWidth <= innerWidth")
-    tab.locator(".pair", has_text="onerror").first.get_by_role("button").click()
+    tab.locator(".pair", has_text="onerror").first.locator(".ask").click()
     dialog = tab.locator("#why")
     expect(dialog.locator(".side").first).to_contain_text("<script>alert(1)</script>")
     expect(dialog.locator("section").first).to_contain_text("onerror")
+    named = tab.locator(".pair .text .named[data-name='<U+202E>']").first
+    assert named.evaluate("(it) => [it.textContent, getComputedStyle(it).unicodeBidi]") == ["\u202e", "isolate"]
+    assert tab.locator(".pair .text .named[data-name='<U+2028>']").count()
     isolated = "[...document.querySelectorAll('.pair .text')].every((e) => getComputedStyle(e).unicodeBidi === 'isolate')"
     assert tab.evaluate(isolated)
     tab.wait_for_timeout(1200)  # the charts have seen it too

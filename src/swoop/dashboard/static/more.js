@@ -1,6 +1,12 @@
 // What does not fit into a card is a button away: how many differences, and all of the text.
 import { count, element } from "./format.js";
 
+// The differences that are not within the lines that a card shows.
+function outside(place) {
+  const end = place.getBoundingClientRect().bottom + 2;
+  return [...place.querySelectorAll("mark, .own")].filter((part) => part.getBoundingClientRect().bottom > end);
+}
+
 // A button below a card, which unfolds it; and where that is not all, opens what has all of it.
 export function moreOf(card, openAll) {
   const button = element("button", { type: "button", class: "rest", hidden: "" });
@@ -28,12 +34,11 @@ export function moreOf(card, openAll) {
     if (now === layout && leftOut === beyond) return;
     [layout, beyond] = [now, leftOut];
     const open = card.classList.contains("unfolded");
-    let [below, cut] = [0, false];
-    for (const place of card.querySelectorAll(".text, .tokens")) {
-      const end = place.getBoundingClientRect().bottom + 2;
-      below += [...place.querySelectorAll("mark, .own")].filter((part) => part.getBoundingClientRect().bottom > end).length;
-      cut ||= place.scrollHeight > place.clientHeight + 2 || place.querySelector(".middle") !== null;
-    }
+    card.classList.remove("tight");
+    const texts = [...card.querySelectorAll(".text, .tokens")];
+    if (texts.some((place) => outside(place)[0] === place.querySelector("mark") && place.querySelector(".middle"))) card.classList.add("tight");
+    const below = texts.reduce((sum, place) => sum + outside(place).length, 0);
+    const cut = card.classList.contains("tight") || texts.some((place) => place.scrollHeight > place.clientHeight + 2);
     here = cut || below > 0;
     button.hidden = !(open || cut || below || beyond);
     show(open ? beyond : below + beyond, open);
