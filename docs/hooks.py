@@ -1,4 +1,4 @@
-"""Makes the page of the example from its notebook, with the outputs that are saved in it."""
+"""Makes the page of the example from its notebook, with the outputs that are saved in it; the switch of colours works."""
 
 from __future__ import annotations
 
@@ -29,6 +29,11 @@ def on_page_markdown(markdown: str, page: Page, **_: Any) -> str:
     if page.file.src_uri == "example.md":
         return markdown
     return markdown.replace("example.ipynb)", "example.md)").replace("(../README.md)", "(index.md)")
+
+
+def on_post_page(output: str, **_: Any) -> str:
+    """What the theme's switch of colours also switches: without these styles of a highlighter, it ends with an error."""
+    return output.replace("</head>", '<style id="hljs-light"></style><style id="hljs-dark"></style></head>', 1)
 
 
 def _cell(cell: dict[str, Any], pictures: list[bytes]) -> str:

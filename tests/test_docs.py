@@ -12,9 +12,11 @@ from pathlib import Path
 from typing import Any
 
 import pytest
+from playwright.sync_api import sync_playwright
 
 from swoop.dashboard import Page
 from swoop.spark import StreamHandle
+from tests.support.setup import BROWSER, find_browser, lacking
 
 ROOT = Path(__file__).parents[1]
 PAGES = [ROOT / "README.md", *sorted((ROOT / "docs").rglob("*.md"))]
@@ -138,3 +140,28 @@ def test_the_site_is_built_without_warnings_and_without_the_network(tmp_path: Pa
         assert not re.search(r":(class|func|meth|mod|attr):`", text), page.name
     for style in (tmp_path / "site").rglob("*.css"):
         assert not re.search(r"(@import|url\()\s*[\"']?(https?:)?//", style.read_text(encoding="utf-8")), style.name
+    _look_at_pictures(tmp_path / "site" / "index.html")
+
+
+def _look_at_pictures(index: Path) -> None:
+    """README and site begin with the page and the terminal, light and dark as the machine is, or as the switch says."""
+    names = {
+        f"{what}-{scheme}.{kind}" for what, kind in (("page", "webp"), ("terminal", "svg")) for scheme in ("light", "dark")
+    }
+    for text in ("README.md", "docs/index.md"):
+        lines = (ROOT / text).read_text(encoding="utf-8").split("\n\n")
+        assert "page-dark" in lines[2], text
+        assert names <= set(re.findall(r"images/([\w.-]+)", (ROOT / text).read_text(encoding="utf-8")))
+    if (path := find_browser()) is None:
+        lacking(BROWSER)
+    with sync_playwright() as playwright:
+        browser = playwright.chromium.launch(executable_path=path, args=["--headless", "--no-sandbox", "--disable-gpu"])
+        tab = browser.new_page(color_scheme="dark")
+        tab.goto(index.as_uri())
+        for scheme in ("dark", "light"):
+            if scheme == "light":
+                tab.locator("#theme-menu").click()
+                tab.locator("[data-bs-theme-value=light]").click()
+            shown = tab.locator("img:visible").evaluate_all("(all) => all.map((one) => one.src.replace(/^.*\\/|#.*$/g, ''))")
+            assert shown[:2] == [f"page-{scheme}.webp", f"terminal-{scheme}.svg"]
+        browser.close()

@@ -23,8 +23,9 @@ from tests.dashboard.conftest import Watched, wait_until
 from tests.support.posts import START, Posts
 from tests.support.still import Still
 
-LAPTOP, PHONE = (1400, 900), (390, 844)
+LAPTOP, PHONE = (1440, 790), (390, 844)
 REACHABLE = "a[href], button, input, summary, [tabindex='0']"
+SEEN = "(mark) => mark.getBoundingClientRect().bottom <= mark.closest('.text').getBoundingClientRect().bottom + 2"
 LONG = "The committee of the harbour met again and talked for hours about things that nobody remembers now, "
 
 
@@ -84,6 +85,7 @@ def test_enough_fits_and_all_can_be_reached(
         tab = sized(watch(page, width=size[0], color_scheme=colours, reduced_motion="reduce"), size)
         settled(tab)
         assert above_the_fold(tab) >= least
+        assert tab.evaluate(f"[...document.querySelectorAll('.side mark:first-of-type')].every({SEEN})")
         assert tab.evaluate("document.documentElement.scrollWidth") == size[0]
         assert tab.evaluate("document.getAnimations().length") == 0
         if size == PHONE:
@@ -222,6 +224,60 @@ def test_cards_and_bars_are_linked_both_ways(watch: Callable[..., Watched], page
     assert tab.locator(".pair.linked").count() == 1
 
 
+def ink(tab: Tab) -> int:
+    """How much colour is in the timeline."""
+    return int(
+        tab.evaluate(
+            """() => {
+              const it = document.querySelector("#timeline canvas");
+              const copy = new OffscreenCanvas(it.width, it.height).getContext("2d", { willReadFrequently: true });
+              copy.drawImage(it, 0, 0);
+              const data = copy.getImageData(0, 0, it.width, it.height).data;
+              return data.reduce((sum, value, place) => (place % 4 === 3 ? sum + value : sum), 0);
+            }"""
+        )
+    )
+
+
+def test_pairs_behind_a_card_and_marks_by_keyboard(watch: Callable[..., Watched]) -> None:
+    posts = Posts(k=9)
+    for text in ("alpha beta gamma",) * 3 + ("delta epsilon zeta",) * 2 + ("quite another",):
+        posts.post(text)
+    with serve(posts) as page:
+        page.board.take_changes(posts.changes())
+        tab = sized(watch(page, width=1400), LAPTOP)
+        settled(tab)
+        three, one = (tab.locator(".pair", has_text=text) for text in ("alpha", "delta"))
+        inks = [ink(tab)]
+        for card in (three, one):  # its bars stand out, the others fade
+            card.hover()
+            wait_until(tab, lambda: ink(tab) < inks[-1])
+            inks.append(ink(tab))
+        marks = tab.get_by_role("listbox", name="Stays in the top-k").get_by_role("option")
+        expect(marks).to_have_count(4)
+        tab.locator(".pair button:visible").last.focus()
+        tab.keyboard.press("Tab")
+        for place in range(4):
+            expect(marks.nth(place)).to_be_focused()
+            text = str(marks.nth(place).text_content())
+            assert f"{place + 1}.  " in text
+            assert "1.000, " in text
+            expect(tab.locator("#tip")).to_contain_text("from 1 May 2024 12:00:0")
+            assert tab.locator(".pair.linked").count() == 1
+            expect(three if "alpha" in text else one).to_have_class("pair linked")
+            tab.keyboard.press("ArrowDown")
+        tab.keyboard.press("Enter")
+        expect(tab.locator("#why")).to_contain_text("Shared")
+        behind = tab.url
+        tab.keyboard.press("Escape")
+        expect(marks.last).to_be_focused()
+        again = watch(SimpleNamespace(url=behind), width=1400).tab  # type: ignore[arg-type]
+        expect(again.locator("#why")).to_contain_text("Shared")
+        again.keyboard.press("Escape")  # of a pair behind a card, to the card
+        expect(again.locator(".pair", has_text="alpha").locator(".ask")).to_be_focused()
+        settled(again)
+
+
 class Told(Still):
     """A source whose state is said."""
 
@@ -252,6 +308,13 @@ def test_words_for_nothing(watch: Callable[..., Watched]) -> None:
         expect(empty).to_have_text("All 12 rows so far were rejected: see why, above.")
         source.stats, source.is_active = SimpleNamespace(rows=0), False
         expect(empty).to_have_text("The stream has ended without any rows.")
+        source.failure = OSError("no space left on device.")
+        expect(tab.get_by_role("alert")).to_have_text(
+            "The stream has failed before any row came: OSError: no space left on device."
+        )
+        expect(empty).to_have_text("There is nothing to show: see why, above.")
+        source.stats = SimpleNamespace(rows=12, held=0, window_size=12)
+        expect(empty).to_have_text("The stream has failed: no similar pairs were found.")
         for text in ("one two three", "one two three four"):
             posts.post(text)
         page.show(posts)

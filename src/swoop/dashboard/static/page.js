@@ -68,6 +68,7 @@ function drawStatus() {
   const trouble = at("trouble");
   const said = view.state ? ending(view.state, keptMoment) : "";
   trouble.dataset.state = state;
+  at("save").hidden = keptMoment !== null || !view.state || state === "waiting";
   if (trouble.textContent !== said) trouble.textContent = said;
   trouble.hidden = !said;
 }
@@ -123,6 +124,7 @@ function drawList() {
   at("least-text").textContent = least === null ? "any" : Number.isInteger(least) ? String(least) : least.toFixed(2);
   const shown = pairs.draw(state, (pair) => (least === null || pair.similarity >= least) && contains(() => pairs.words(pair)), openPair, plan);
   const all = state.order.length;
+  at("filters").hidden = all === 0 && least === null && !at("word").value && !at("filters").contains(document.activeElement);
   at("shown").textContent = all === 0 ? "" : shown === all ? `${all} ${all === 1 ? "pair" : "pairs"}` : `${shown} of ${all} pairs`;
   at("empty").hidden = shown > 0;
   if (shown === 0) at("empty").textContent = all ? "No pair matches the filters." : noPairs(state);
@@ -223,7 +225,7 @@ if (new URLSearchParams(location.search).has("token")) history.replaceState(null
 
 if (keptMoment) {
   view.state = keptMoment.state;
-  for (const id of ["pause", "save"]) at(id).hidden = true;
+  at("pause").hidden = true;
   plan();
 } else {
   follow("/events", {
