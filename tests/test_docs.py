@@ -110,6 +110,15 @@ def test_few_blocks_are_not_run() -> None:
     assert {name for name, lines in left_out.items() if lines} <= {"spark.md", "storage.md"}  # Kafka, pipelines, a bucket
 
 
+def test_installing_is_told_as_it_is() -> None:
+    """Swoop is on no package index."""
+    told = [
+        (page.name, line) for page in PAGES for line in page.read_text(encoding="utf-8").splitlines() if "pip install" in line
+    ]
+    assert len(told) > 5
+    assert [(name, line) for name, line in told if "swoop-join" in line] == []
+
+
 def test_docstrings_become_markdown() -> None:
     spec = spec_from_file_location("docstrings", ROOT / "docs" / "docstrings.py")
     assert spec is not None

@@ -47,22 +47,23 @@ class Markup(str):
 
 
 def html_table(header: tuple[str, ...], rows: Sequence[tuple[Any, ...]]) -> str:
-    """A table. Text stays text; what is not there is empty."""
+    """A table. Text stays text; what is not there is empty; long values of a row that differ look different."""
 
     def cells(values: tuple[Any, ...], tag: str) -> str:
-        return "".join(f"<{tag}>{_cell(value)}</{tag}>" for value in values)
+        known = sorted(text for value in values if isinstance(value, str) and len(text := printable(value)) > LONGEST)
+        return "".join(f"<{tag}>{_cell(value, known)}</{tag}>" for value in values)
 
     body = "".join(f"<tr>{cells(row, 'td')}</tr>" for row in rows)
     head = f"<thead><tr>{cells(header, 'th')}</tr></thead>" if header else ""
     return f"<table>{head}<tbody>{body}</tbody></table>"
 
 
-def _cell(value: Any) -> str:
+def _cell(value: Any, others: Sequence[str]) -> str:
     if value is None:
         return ""
     if isinstance(value, Markup):
         return value
-    return html.escape(f"{value:.4g}" if isinstance(value, float) else shortened(printable(str(value)), LONGEST))
+    return html.escape(f"{value:.4g}" if isinstance(value, float) else shortened(printable(str(value)), LONGEST, others))
 
 
 def bar(share: float) -> str:

@@ -8,19 +8,35 @@ from pathlib import Path
 
 import pytest
 
-from swoop.errors import InvalidArgument
+from swoop.errors import InvalidArgument, InvalidFile
 from swoop.reading.files import Dialect, find_dialect, find_files, format_of, format_of_bytes, unique
 
 
 @pytest.fixture(autouse=True)
 def files(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.chdir(tmp_path)
-    for name in ("a.jsonl", "b.jsonl", "c.csv", "in/x.parquet", "in/_SUCCESS", "mixed/a.json", "mixed/b.csv", "d/day=1/x.json"):
+    for name in (
+        "a.jsonl",
+        "b.jsonl",
+        "c.csv",
+        "in/x.parquet",
+        "in/_SUCCESS",
+        "mixed/a.json",
+        "mixed/b.csv",
+        "d/day=1/x.json",
+        "book.xlsx",
+    ):
         Path(name).parent.mkdir(exist_ok=True, parents=True)
         Path(name).write_text("id;text\n1;a\n" if name == "c.csv" else "{}\n")
     Path("empty").mkdir()
     with gzip.open("d.json.gz", "wt") as file:
         file.write('[\n{"id": 1},\n{"id": 2}]')
+
+
+def test_a_spreadsheet_by_another_name() -> None:
+    Path("c.csv").write_bytes(b"PK\x03\x04\x14")
+    with pytest.raises(InvalidFile, match=r"c\.csv is a spreadsheet or a zip file, whatever its name says; save it as CSV"):
+        find_files(["c.csv"])
 
 
 def test_found() -> None:
@@ -65,6 +81,7 @@ def test_what_only_spark_reads(inputs: list[str], why: str | None) -> None:
         (["empty"], None, "is empty"),
         (["mixed"], None, "must be of one format"),
         (["in/_SUCCESS"], None, "cannot infer the format"),
+        (["book.xlsx"], None, "is a spreadsheet; save it as CSV first"),
         (["a.jsonl"], "xml", "unknown format 'xml'"),
     ],
 )

@@ -7,6 +7,8 @@ from __future__ import annotations
 
 import datetime as dt
 import json
+import re
+import textwrap
 from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
@@ -76,6 +78,31 @@ def test_from_topic_to_topic(broker: Broker, tmp_path: Path, monkeypatch: pytest
     assert json.loads(one.value or "")["reason"] == "the id is null"
 
 
+DOCS = (Path(__file__).parents[2] / "docs" / "command-line.md").read_text(encoding="utf-8")
+
+
+def documented(having: str, instead: dict[str, str]) -> list[str]:
+    """The words of a command of the documentation, with other words instead of some."""
+    (line,) = [line for line in DOCS.splitlines() if line.startswith("    swoop stream kafka://") and having in line]
+    words = line.partition("#")[0].split()[1:]
+    for theirs, ours in instead.items():
+        assert theirs in words
+        words[words.index(theirs)] = ours
+    return words
+
+
+def client_properties(broker: Broker) -> str:
+    """The file of settings of the documentation, with this broker's password and authority."""
+    (text,) = re.findall(r"^    (security\.protocol=.*?)\n\n", DOCS, re.MULTILINE | re.DOTALL)
+    for theirs, ours in (
+        ('username="swoop" password="..."', f'username="{broker.user}" password="{broker.password}"'),
+        ("/etc/ssl/broker.pem", str(broker.authority)),
+    ):
+        assert theirs in text
+        text = text.replace(theirs, ours)
+    return textwrap.dedent(f"    {text}\n")
+
+
 def _avro(broker: Broker, rows: list[dict[str, Any]], connector: str, folder: Path) -> tuple[str, ...]:
     """The command for the same rows in Avro, with what a registry's serializer writes before each, and for one that is not.
 
@@ -101,8 +128,9 @@ def _avro(broker: Broker, rows: list[dict[str, Any]], connector: str, folder: Pa
         for row in ({**row, "id": row["id"] + 6 if row["id"] < 58 else row["id"] - 58} for row in rows)
     ]
     produce(broker.servers, "avro", [*written, "this is no post"])
-    options = ("--avro-schema", str(schema), "--avro-skip", "5", "--keep", "text", "--jars", connector, "--master", "local[2]")
-    return ("stream", f"kafka://{broker.servers}/avro", "--once", "--json", "-k", "3", "--window", "20s", *options)
+    there = {"kafka://broker:9092/posts": f"kafka://{broker.servers}/avro", "post.avsc": str(schema)}
+    options = ("--keep", "text", "--jars", connector, "--master", "local[2]")
+    return (*documented("--avro-skip", there), "--once", "--json", "-k", "3", "--window", "20s", *options)
 
 
 def test_options_of_a_topic(spark: SparkSession) -> None:
@@ -143,16 +171,11 @@ def test_from_the_command_line(broker: Broker, tmp_path: Path) -> None:
     produce(broker.servers, "messages", [*map(json.dumps, rows), "{this is no post"])
     source, out = (f"kafka://{broker.secure}/{topic}" for topic in ("messages", "found"))
     login = tmp_path / "client.properties"
-    login.write_text(
-        "# as Kafka's own tools take them\nsecurity.protocol=SASL_SSL\n"
-        "sasl.jaas.config=org.apache.kafka.common.security.plain.PlainLoginModule required \\\n"
-        f'    username="{broker.user}" password="{broker.password}";\n'
-        f"ssl.truststore.type=PEM\nkafka.ssl.truststore.location={broker.authority}\n"
-    )
-    options = ("--once", "--json", "-k", "3", "--window", "20s", "--jars", connector, "--changes", out, "--master", "local[2]")
-    options = (*options, "--keep", "text")
-    options = (*options, "--kafka-options", str(login), "--kafka-option", "sasl.mechanism=PLAIN")
-    first = ("stream", source, *options, "--checkpoint", str(tmp_path / "state"))
+    login.write_text("# as Kafka's own tools take them\n" + client_properties(broker).replace("sasl.mechanism=PLAIN\n", ""))
+    options = ("--once", "--json", "-k", "3", "--window", "20s", "--jars", connector, "--master", "local[2]")
+    options = (*options, "--keep", "text", "--kafka-option", "sasl.mechanism=PLAIN", "--checkpoint", str(tmp_path / "state"))
+    there = {"kafka://broker:9093/posts": source, "kafka://broker:9093/changes": out, "client.properties": str(login)}
+    first = (*documented("--kafka-options", there), *options)
     none = ("stream", f"kafka://{broker.servers}/none", "--once", "--jars", connector)
     ended = drive("tests.support.commands", json.dumps([first, _avro(broker, rows, connector, tmp_path), none]))
     assert ended.returncode == 2, ended.stderr[-2000:]

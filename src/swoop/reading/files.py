@@ -27,6 +27,7 @@ FORMATS = {
     ".parquet": "parquet", ".pq": "parquet",
     ".orc": "orc",
 }  # fmt: skip
+SPREADSHEETS = (".xlsx", ".xls", ".xlsm", ".ods", ".numbers")
 COMPRESSED: dict[str, Callable[..., IO[bytes]]] = {".gz": gzip.GzipFile, ".bz2": bz2.BZ2File}  # type: ignore[dict-item]
 SEPARATORS = (",", ";", "\t", "|")
 BEGINNING = 1 << 20  # bytes of a file that are looked at to find out how it is written
@@ -114,6 +115,8 @@ def find_files(
     formats = {name: format or format_of(name) for name in names}
     unknown = [name for name, kind in formats.items() if kind is None]
     if unknown:
+        if unknown[0].lower().endswith(SPREADSHEETS):
+            raise InvalidArgument(f"{unknown[0]!r} is a spreadsheet; save it as CSV first, and read that")
         raise InvalidArgument(
             f"cannot infer the format of {unknown[0]!r} from its name; use --format json, csv or parquet "
             f"(known endings: {', '.join(FORMATS)}, optionally followed by .gz or .bz2)"
@@ -132,6 +135,10 @@ def find_files(
     first, data = next(((name, data) for name in names if (data := beginning(name))), (names[0], b""))
     if chosen != "parquet" and data.startswith(b"PAR1"):
         raise InvalidFile(f"{first} is a Parquet file, whatever its name says; use --format parquet")
+    if data.startswith(b"PK\x03\x04"):
+        raise InvalidFile(
+            f"{first} is a spreadsheet or a zip file, whatever its name says; save it as CSV, or unpack it, first"
+        )
     with damaged(first):
         dialect, notes = find_dialect(chosen, data, encoding, separator)
     return Files(given, paths, chosen, dialect, (*left_out, *notes))

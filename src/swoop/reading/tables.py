@@ -109,7 +109,7 @@ def _damaged_parquet(path: str) -> Iterator[None]:
     try:
         yield
     except (pa.ArrowException, OSError) as error:
-        why = " ".join(str(error).split())
+        why = " ".join(str(error).split()).rstrip(".")
         raise InvalidFile(
             f"{path} cannot be read as Parquet: {why}; it is damaged, or something else: get it again, or leave it out"
         ) from None

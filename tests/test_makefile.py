@@ -1,0 +1,53 @@
+"""The Makefile takes the newest supported Python that works, and says so if there is none."""
+
+from __future__ import annotations
+
+import shutil
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+
+ROOT = Path(__file__).parents[1]
+MAKE = shutil.which("make") or "/usr/bin/make"
+
+
+def python(minor: int) -> str:
+    """A Python that takes itself for 3.minor."""
+    program = f"import sys; sys.version_info = (3, {minor}, 0); exec(sys.argv[1])"
+    return f"exec '{sys.executable}' -c '{program}' \"$2\""
+
+
+def dry_run(folder: Path, pythons: dict[str, str], *options: str) -> subprocess.CompletedProcess[str]:
+    """What make would do where only these Pythons are on the path, which are shell scripts."""
+    (folder / "bin").mkdir()
+    for name, script in pythons.items():
+        (folder / "bin" / name).write_text(f"#!/bin/sh\n{script}\n")
+        (folder / "bin" / name).chmod(0o755)
+    for name in ("Makefile", "pyproject.toml", "constraints.txt"):
+        shutil.copy(ROOT / name, folder)
+    command = [MAKE, "--dry-run", *options, "demo"]
+    return subprocess.run(command, cwd=folder, env={"PATH": str(folder / "bin")}, capture_output=True, text=True, check=False)
+
+
+@pytest.mark.parametrize(
+    ("pythons", "options", "taken"),
+    [
+        ({"python3.11": "exit 0", "python3.13": "exit 0", "python3.12": "exit 0"}, (), "python3.13"),
+        ({"python3.13": "exit 127", "python3.11": "exit 0", "python3": "exit 0"}, (), "python3.11"),  # 3.13 is broken
+        ({"python3": python(14), "python": python(12)}, (), "python"),  # python3 is too new
+        ({"python3.13": "exit 0", "python3.12": "exit 0"}, ("PYTHON=python3.12",), "python3.12"),
+    ],
+)
+def test_the_newest_python_that_works(tmp_path: Path, pythons: dict[str, str], options: tuple[str, ...], taken: str) -> None:
+    done = dry_run(tmp_path, pythons, *options)
+    assert done.returncode == 0, done.stderr
+    assert done.stdout.splitlines()[0] == f"{taken} -m venv .venv"
+
+
+def test_no_python(tmp_path: Path) -> None:
+    done = dry_run(tmp_path, {"python3": python(10), "python": python(14)})
+    assert done.returncode == 2
+    assert "Swoop needs Python 3.11, 3.12 or 3.13, and none was found on the PATH: install one, or name it with" in done.stderr
+    assert "venv" not in done.stdout
