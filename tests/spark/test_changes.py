@@ -240,7 +240,7 @@ def test_what_is_refused_at_the_call(spark: SparkSession, tmp_path: Path) -> Non
         topk_changes(spark.read.schema(SCHEMA).json(str(tmp_path / "in")), 3, "1 minute")
     with pytest.raises(InvalidData, match="there is no column 'who' for by"):
         topk_changes(sets, 3, "1 minute", by="who")
-    with pytest.raises(InvalidData, match=r"column 'tokens' has type array<string>; keys are strings"):
+    with pytest.raises(InvalidData, match=r"column 'tokens' for by has type array<string>; keys are strings"):
         topk_changes(sets, 3, "1 minute", by="tokens")
     with pytest.raises(InvalidArgument, match="by='time' has the name of another column of the result"):
         families_changes(sets.withColumn("time", sets.tick), 0.5, 60, by="time")

@@ -7,6 +7,7 @@ from __future__ import annotations
 
 import json
 import os
+import re
 import secrets
 import socket
 import subprocess
@@ -14,7 +15,8 @@ import sys
 import tempfile
 import time
 import warnings
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
+from contextlib import redirect_stdout
 from dataclasses import replace
 from pathlib import Path
 from typing import Any
@@ -25,15 +27,19 @@ from pyspark.sql import DataFrame, SparkSession
 from pyspark.sql import functions as F  # noqa: N812
 
 import swoop
-from swoop.errors import InvalidArgument, UnusableRows
+from swoop.errors import InvalidArgument, InvalidFile, UnusableRows
 from swoop.live.stream_spec import StreamSpec
 from swoop.spark import (
     at_least_once,
     every,
+    explain,
     families_changes,
+    families_history,
     families_stream,
+    family_members,
     register,
     rejected,
+    result_files,
     session,
     timestamps,
     topk_changes,
@@ -69,6 +75,7 @@ HISTORIES: dict[str, dict[str, Any]] = {
     "two streams in slices": {"seed": 3, "two_streams": True, "slices": 3},
     "one stream in slices of a length": {"seed": 4, "two_streams": False, "slices": every(20)},
 }
+STAY = ("newer", "older", "similarity", "overlap", "enter", "leave")
 ROWS = [
     (1, "2024-01-01T12:00:00Z", "free phone", "left"),
     (2, "2024-01-01T14:10:00+02:00", "Free PHONE!", "left"),
@@ -149,8 +156,12 @@ def answers_of_a_client(server: dict[str, str]) -> dict[str, Any]:
 
 def client() -> None:
     """Runs in a process of its own."""
+    piped = tempfile.TemporaryDirectory()
+    with redirect_stdout(sys.stderr):
+        run_pipeline(Path(piped.name))
     spark = session()
-    found: dict[str, Any] = {"session": type(spark).__module__}
+    found: dict[str, Any] = {"session": type(spark).__module__, "pipeline": in_pipeline(spark)}
+    piped.cleanup()
     for name, options in HISTORIES.items():
         found[name] = collected(over_connect(spark, **options))
     raw = spark.createDataFrame(ROWS, "name int, at string, text string, side string")
@@ -168,6 +179,7 @@ def client() -> None:
     found["at least once"] = [[row["newer"], row["older"], row["stays"]] for row in pairs.collect()]
     found["defined"] = defined(spark)
     found["no rows"] = collected(topk_history(spark.createDataFrame([], SCHEMA), 3, 10))
+    found["by key"] = by_key(spark)
     found["changes"] = changes_over_connect(spark)
     found["sql"] = in_sql(spark)
     spark.stop()
@@ -227,6 +239,69 @@ def check_sql(found: dict[str, Any]) -> None:
     assert "k must be at least 1, not 0" in found["refused"]
 
 
+def by_key(spark: SparkSession) -> list[Any]:
+    """Stays of records of two tenants, where copies count once, with what is kept and what is shared; and families."""
+    sets = frame(spark, history(100, 4)).selectExpr("*", "id % 2 AS tenant", "concat('set ', id) AS name").repartition(3)
+    stays = topk_history(sets, 4, 9, by="tenant", keep="name", copies="once", slices=3)
+    columns = ["tenant", *STAY, "newer_name", "older_name"]
+    shared = explain(topk_history(sets, 4, 9, slices=every(20)), sets).selectExpr("newer", "older", "size(shared)", "overlap")
+    options: dict[str, Any] = {"by": "tenant", "slices": every(20)}
+    kin = families_history(sets, 0.5, 9, keep="name", **options).drop("first_seen", "last_seen")
+    members = family_members(sets, 0.5, 9, **options).select("tenant", "id", "family")
+    return [collected(found) for found in (stays.select(columns), shared, kin, members)]
+
+
+def check_by_key(found: list[Any]) -> None:
+    stays, shared, kin, members = found
+    records = history(100, 4)
+    for tenant in (0, 1):
+        mine = [record for n, record in enumerate(records) if n % 2 == tenant]
+        columns = {
+            "id": [2 * n + tenant for n in range(len(mine))],
+            "time": [record.time for record in mine],
+            "tokens": [list(map(str, record.tokens)) for record in mine],
+        }
+        once = swoop.history(columns, 4, 9, copies="once").to_arrow().to_pylist()
+        expected = [[*(stay[name] for name in STAY), f"set {stay['newer']}", f"set {stay['older']}"] for stay in once]
+        assert sorted((stay[1:] for stay in stays if stay[0] == tenant), key=repr) == sorted(expected, key=repr)
+        families = swoop.families_history(columns, 0.5, 9)
+        told = [[row["id"], row["size"], row["total"], row["representative"]] for row in families.to_arrow().to_pylist()]
+        assert sorted(row[1:-1] for row in kin if row[0] == tenant) == sorted(told)
+        assert sum(row[0] == tenant for row in members) == sum(row[2] for row in told)
+    assert all(row[-1] == f"set {row[-2]}" for row in kin)
+    assert all(size == overlap for _, _, size, overlap in shared)
+    assert min(len(stays), len(shared), len(kin), len(members)) > 5
+
+
+POSTS = ["win a free phone", "lovely morning", "win a free car", "coffee first", "late train"]
+
+
+def run_pipeline(folder: Path) -> None:
+    """Run the pipeline that docs/spark.md shows, by what the command spark-pipelines runs."""
+    if minor_version() < (4, 1):
+        return
+    from pyspark.pipelines import cli
+
+    page = (ROOT / "docs" / "spark.md").read_text(encoding="utf-8").partition("### In a declarative pipeline")[2]
+    code, settings = (re.findall(rf"(?ms)^```{kind}\n(.+?)^```$", page)[0] for kind in ("python", "yaml"))
+    for name in ("posts", "transformations"):
+        (folder / name).mkdir()
+    rows = [{"id": n, "time": f"2024-05-01T12:{n:02}:00", "text": text} for n, text in enumerate(POSTS)]
+    (folder / "posts" / "one.jsonl").write_text("".join(json.dumps(row) + "\n" for row in rows))
+    (folder / "transformations" / "posts.py").write_text(code.replace('"posts"', f'"{folder}/posts"'))
+    spec = folder / "spark-pipeline.yaml"
+    spec.write_text(settings.replace("/data/pipeline", f"{folder}/pipeline"))
+    cli.run(spec, full_refresh=[], full_refresh_all=False, refresh=[], dry=False)
+
+
+def in_pipeline(spark: SparkSession) -> list[Any]:
+    """The tables that the pipeline has made."""
+    if minor_version() < (4, 1):
+        return []
+    changes = spark.table("changes").selectExpr("kind", "rank", "newer", "older")
+    return [collected(changes), collected(spark.table("stays").select("newer", "older", "overlap"))]
+
+
 def over_connect(spark: SparkSession, seed: int, two_streams: bool, slices: Any) -> Any:
     sets = frame(spark, history(120, seed, two_streams), seed).repartition(3)
     return topk_history(sets, 4, 9, "cosine", stream="stream" if two_streams else None, slices=slices)
@@ -250,10 +325,17 @@ def changes_over_connect(spark: SparkSession) -> dict[str, Any]:
             writer.trigger(availableNow=True).start(f"{name}/{what}").awaitTermination(120)
             rows = spark.read.parquet(f"{name}/{what}").where("reason is null").orderBy("sequence")
             found[what] = collected(rows.drop("sequence", "reason", "row"))
-        for what, stream in (("topk_stream", topk_stream), ("families_stream", families_stream)):
+        calls: dict[str, Callable[[], Any]] = {
+            "topk_stream": lambda: topk_stream(sets, 3, **LIVE),
+            "families_stream": lambda: families_stream(sets, 0.6, **LIVE),
+            "result_files": lambda: result_files("s3a://bucket/changes"),
+            "result_files of a session": lambda: result_files("s3a://bucket/changes", spark),
+            "result_files here": lambda: result_files(name),
+        }
+        for what, call in calls.items():
             try:
-                stream(sets, 0.6, **LIVE)
-            except InvalidArgument as error:
+                found[what] = f"gives {call()}"
+            except (InvalidArgument, InvalidFile) as error:
                 found[what] = str(error)
     return found
 
@@ -270,6 +352,9 @@ def defined_changes(sets: DataFrame, found: dict[str, Any]) -> dict[str, DataFra
 def check_changes(found: dict[str, Any]) -> None:
     assert "use topk_changes, which gives the same changes" in found["topk_stream"]
     assert "use families_changes, which gives the same changes" in found["families_stream"]
+    for what in ("result_files", "result_files of a session"):
+        assert "use spark.read.parquet with the folder" in found[what]
+    assert found["result_files here"] == "gives []"
     if minor_version() < (4, 1):
         assert "over Spark Connect, topk_changes needs Spark 4.1 or newer" in found["changes"]
         return
@@ -310,6 +395,8 @@ def test_over_connect(server: dict[str, str]) -> None:
     assert answers["defined"] == ["nothing", "was read"]
 
     check_sql(answers["sql"])
+    check_by_key(answers["by key"])
+    assert answers["pipeline"] == ([] if minor_version() < (4, 1) else [[["enter", 1, 2, 0]], [[2, 0, 3]]])
     stays: dict[Any, int] = {}
     for stay in stays_of(history(60, 9), k=2, window=5):
         stays[stay[:2]] = stays.get(stay[:2], 0) + 1

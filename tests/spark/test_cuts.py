@@ -187,7 +187,7 @@ def test_families_of_each_key(spark: SparkSession, slices: Any) -> None:
         ({"by": ["stream", "Stream"]}, InvalidArgument, "by names a column twice"),
         ({"by": []}, InvalidType, "by is the name of a column"),
         ({"by": "enter"}, InvalidArgument, "by='enter' has the name of another column of the result"),
-        ({"by": "tokens"}, InvalidData, "column 'tokens' has type array<string>; keys are strings"),
+        ({"by": "tokens"}, InvalidData, "column 'tokens' for by has type array<string>; keys are strings"),
     ],
 )
 def test_bad_input(spark: SparkSession, options: dict[str, Any], error: type[Exception], message: str) -> None:

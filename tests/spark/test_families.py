@@ -150,8 +150,8 @@ def test_a_user_defined_similarity_and_known_reasons(spark: SparkSession) -> Non
         ({"min_similarity": None}, InvalidType, "min_similarity must be a number"),
         ({"slices": 0}, InvalidArgument, "slices must be at least 1"),
         ({"window": swoop.last(5)}, InvalidArgument, "a duration or an integer"),
-        ({"window": "1 hour"}, InvalidData, "column 'time' has type bigint, but times must be timestamps"),
-        ({"tokens": "id"}, InvalidData, "column 'id' has type bigint; tokens must be arrays"),
+        ({"window": "1 hour"}, InvalidData, "column 'time' for time has type bigint, but times must be timestamps"),
+        ({"tokens": "id"}, InvalidData, "column 'id' for tokens has type bigint; tokens must be arrays"),
         ({"reason": "nope"}, InvalidData, "no column 'nope' for reason"),
     ],
 )

@@ -135,9 +135,10 @@ def test_a_user_defined_similarity(spark: SparkSession) -> None:
         ({"k": 0}, InvalidArgument, "k must be at least 1, not 0"),
         ({"slices": 0}, InvalidArgument, "slices must be at least 1"),
         ({"window": None}, InvalidArgument, "a duration or an integer"),
-        ({"window": "1 hour"}, InvalidData, "column 'time' has type bigint, but times must be timestamps"),
+        ({"window": "1 hour"}, InvalidData, "column 'time' for time has type bigint, but times must be timestamps"),
         ({"time": "when"}, InvalidData, "no column 'when' for time; columns: 'id', 'time', 'tokens', 'stream'"),
-        ({"tokens": "id"}, InvalidData, "column 'id' has type bigint; tokens must be arrays"),
+        ({"tokens": "id"}, InvalidData, "column 'id' for tokens has type bigint; tokens must be arrays"),
+        ({"stream": "id"}, InvalidData, "column 'id' for stream has type bigint; the stream must be 'left' or 'right'"),
         ({"id": "nope"}, InvalidData, "no column 'nope' for id"),
     ],
 )
@@ -222,7 +223,7 @@ def test_texts_that_are_none(spark: SparkSession) -> None:
         assert collected(topk_history(posts, 1, 10, tokens=words("text"))) == [(4, 1, 1.0, 3, 4, None)]
     reasons = {row.id: row.reason for row in rejected(posts, tokens=words("text")).collect()}
     assert reasons == {2: "the text is not UTF-8", 3: "the text is null"}
-    with pytest.raises(InvalidData, match="column 'time' has type bigint; words are made from strings"):
+    with pytest.raises(InvalidData, match="column 'time' for tokens has type bigint; words are made from strings"):
         topk_history(posts, 1, 10, tokens=words("time"))
     with pytest.raises(InvalidType, match="tokens must be the name of a column or a token function"):
         topk_history(posts, 1, 10, tokens=words("text").column())  # type: ignore[arg-type]

@@ -100,7 +100,7 @@ def test_what_cannot_be_kept_is_refused(spark: SparkSession) -> None:
     posts = some_posts(spark).withColumn("newer_text", F.lit(1)).withColumn("tags", F.create_map("text", "text"))
     for error, match, options in (
         (InvalidData, "there is no column 'txt' for keep", {"keep": "txt"}),
-        (InvalidData, "'tags' has type map<string,string>, which cannot be kept; cast it first", {"keep": ["tags"]}),
+        (InvalidData, "'tags' for keep has type map<string,string>, which cannot be kept; cast it first", {"keep": ["tags"]}),
         (InvalidArgument, "differ in case only: 'text', 'TEXT'", {"keep": ["text", "TEXT"]}),
         (InvalidArgument, "by='newer_text' has the name of another column of the result", {"keep": "text", "by": "newer_text"}),
     ):

@@ -206,7 +206,7 @@ def test_what_an_analysis_refuses(spark: SparkSession) -> None:
         ({"k": "many"}, "k must be an integer"),
         ({"k": None}, "say how similar with min_similarity"),
         ({"window": "9 moons"}, "unknown unit 'moons' in the window"),
-        ({"window": "1 hour"}, "column 'time' has type bigint, but times must be timestamps"),
+        ({"window": "1 hour"}, "column 'time' for time has type bigint, but times must be timestamps with window 1:00:00"),
         ({"window": None}, "a window must be a duration or an integer"),
         ({"similarity": "jacard"}, "did you mean 'jaccard'"),
         ({"min_similarity": Decimal("1.5")}, "min_similarity must be from 0 to 1"),
@@ -215,10 +215,11 @@ def test_what_an_analysis_refuses(spark: SparkSession) -> None:
         ({"id": "name"}, "there is no column 'name' for id"),
         ({"id": "ratio"}, "column 'ratio' for id has type double"),
         ({"id": 3}, "id must be the name of a column, not 3"),
-        ({"time": "text"}, "column 'text' has type string, but times must be integers"),
-        ({"tokens": "text"}, "column 'text' has type string; tokens must be arrays"),
+        ({"time": "text"}, "column 'text' for time has type string, but times must be integers"),
+        ({"tokens": "text"}, "column 'text' for tokens has type string; tokens must be arrays"),
         ({"tokens": "words(title)"}, "there is no column 'title' for tokens"),
-        ({"tokens": "words(id)"}, "words are made from strings"),
+        ({"tokens": "words(id)"}, "column 'id' for tokens has type bigint; words are made from strings"),
+        ({"stream": "ratio"}, "column 'ratio' for stream has type double; the stream must be 'left' or 'right'"),
         ({"stream": "side"}, "there is no column 'side' for stream"),
         ({"by": "tenant"}, "there is no column 'tenant' for by"),
         ({"by": ["text", "ratio"]}, "column 'ratio' for by has type double"),
@@ -232,7 +233,7 @@ def test_what_an_analysis_refuses(spark: SparkSession) -> None:
     for more, said in (
         ({"min_similarity": None}, "min_similarity must be a number"),
         ({"min_similarity": "much"}, "min_similarity must be a number"),
-        ({"window": "1 hour"}, "column 'time' has type bigint, but times must be timestamps"),
+        ({"window": "1 hour"}, "column 'time' for time has type bigint, but times must be timestamps"),
         ({"similarity": "jacard"}, "did you mean 'jaccard'"),
         ({"id": "ratio"}, "column 'ratio' for id has type double"),
         ({"tokens": "words(title)"}, "there is no column 'title' for tokens"),
@@ -306,9 +307,11 @@ def test_scalar_functions(sql: SparkSession) -> None:
     of_rows = minor_version() < (4, 1)  # where such bytes reach Python as U+FFFD
     assert (broken.a, broken.b) == (["a"] if of_rows else None, ["still", "works"])
     for call, said in {
-        "swoop_similarity('jacard', array('a'), array('a'))": "there is no similarity 'jacard': it must be one of jaccard,",
+        "swoop_similarity('jacard', array('a'), array('a'))": "name: there is no similarity 'jacard': it must be one of",
         "swoop_word_ngrams('a', 0)": "n must be an integer from 1",
-        "swoop_similarity('jaccard', 1, array('a'))": "the similarity is that of two arrays",
+        "swoop_similarity('jaccard', 1, array('a'))": "one must be an array, not int",
+        "swoop_similarity('jaccard', array(1), 'a')": "other must be an array, not",
+        "swoop_words(1)": "text must be a string, not int",
     }.items():
         with pytest.raises(PySparkException, match=said.replace("(", r"\(")):
             sql.sql(f"SELECT {call}").collect()

@@ -207,8 +207,8 @@ def _key_field(place: int, given: T.StructField) -> T.StructField:
     found = given.dataType
     if not isinstance(found, T.StringType | T.BinaryType | T.IntegralType | T.BooleanType | T.DateType):
         raise InvalidData(
-            f"column {given.name!r} has type {found.simpleString()}; by needs integers, strings, binaries, booleans or dates: "
-            "cast it"
+            f"column {given.name!r} for by has type {found.simpleString()}; keys must be integers, strings, binaries, "
+            "booleans or dates: cast it"
         )
     return T.StructField(key_name(place), T.BinaryType())
 

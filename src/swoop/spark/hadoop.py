@@ -18,7 +18,7 @@ from py4j.protocol import Py4JError, Py4JJavaError
 from pyspark.errors import PySparkException
 from pyspark.sql import SparkSession
 
-from swoop.addresses import SCHEME
+from swoop.addresses import SCHEME, is_remote
 from swoop.errors import InvalidArgument
 from swoop.live import manifest
 from swoop.live.files import LOCAL, Folder, create_by_listing, part_of
@@ -96,7 +96,8 @@ def result_files(path: str | os.PathLike[str], spark: SparkSession | None = None
     path
         The folder, as it was given to ``start``.
     spark
-        The session that knows the address; by default the active one. Without any, the path must be one of this machine.
+        The session that knows the address; by default the active one. Without any, and over Spark Connect, the path must be
+        one of this machine.
 
     Examples
     --------
@@ -106,16 +107,22 @@ def result_files(path: str | os.PathLike[str], spark: SparkSession | None = None
         pd.read_parquet(result_files("changes"))
     """
     spark = spark or _active()
-    return manifest.result_files(path if spark is None else open_folder(spark, path))
+    if spark is not None and _has_java(spark):
+        return manifest.result_files(open_folder(spark, path))
+    if spark is not None and is_remote(path):
+        raise InvalidArgument(
+            f"over Spark Connect, result_files reads only folders of this machine, and {os.fspath(path)!r} is none; use "
+            "spark.read.parquet with the folder, which gives what is final, or call result_files where Spark's driver is"
+        )
+    return manifest.result_files(path)
 
 
 def _active() -> SparkSession | None:
-    """The session of this process that has its Java beside it, if there is one."""
+    """The session of this process, if there is one."""
     try:
-        found = SparkSession.active()
+        return SparkSession.active()
     except Exception:  # there is none
         return None
-    return found if _has_java(found) else None
 
 
 def _has_java(spark: SparkSession) -> bool:

@@ -55,23 +55,31 @@ class Names:
         for name in self.by:
             if not isinstance(sets.schema[name].dataType, _KEY_TYPES):
                 given = sets.schema[name].dataType.simpleString()
-                raise InvalidData(f"column {name!r} has type {given}; keys are strings, bytes, integers, dates or the like")
+                raise InvalidData(
+                    f"column {name!r} for by has type {given}; keys are strings, bytes, integers, dates or the like"
+                )
         for name in self.keep:
             if not _is_keepable(sets.schema[name].dataType):
                 given = sets.schema[name].dataType.simpleString()
-                raise InvalidData(f"column {name!r} has type {given}, which cannot be kept; cast it first, for example to_json")
+                raise InvalidData(
+                    f"column {name!r} for keep has type {given}, which cannot be kept; cast it first, for example to_json"
+                )
+        if self.stream is not None and not isinstance(sets.schema[self.stream].dataType, T.StringType):
+            given = sets.schema[self.stream].dataType.simpleString()
+            raise InvalidData(f"column {self.stream!r} for stream has type {given}; the stream must be 'left' or 'right'")
         if isinstance(self.tokens, TokenFunction):
             for name in self.tokens.columns:
                 if not isinstance(sets.schema[name].dataType, T.StringType):
                     given = sets.schema[name].dataType.simpleString()
-                    raise InvalidData(f"column {name!r} has type {given}; words are made from strings")
+                    raise InvalidData(f"column {name!r} for tokens has type {given}; words are made from strings")
             return
         found = sets.schema[self.tokens].dataType
         if not isinstance(found, T.ArrayType) or not isinstance(
             found.elementType, T.StringType | T.BinaryType | T.IntegralType
         ):
             raise InvalidData(
-                f"column {self.tokens!r} has type {found.simpleString()}; tokens must be arrays of strings, bytes or integers"
+                f"column {self.tokens!r} for tokens has type {found.simpleString()}; tokens must be arrays of strings, "
+                "bytes or integers"
             )
 
     def _given(self) -> list[tuple[str, str]]:
@@ -174,7 +182,8 @@ def time_kind(sets: DataFrame, time: str, window: WindowSpec | None = None) -> T
         return "integer"
     wanted = " or ".join(["timestamps"] * durations + ["integers"] * integers)
     hint = "; swoop.spark.timestamps makes them from texts and numbers" if durations else ""
-    raise InvalidData(f"column {time!r} has type {found.simpleString()}, but times must be {wanted} here{hint}")
+    given = "" if window is None else f" with window {window}"
+    raise InvalidData(f"column {time!r} for time has type {found.simpleString()}, but times must be {wanted}{given}{hint}")
 
 
 def _epoch() -> Column:

@@ -2,43 +2,18 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
 from typing import Any
 
 import numpy as np
 import pyarrow as pa
 import pyarrow.compute as pc
-from pyspark.sql import functions as F  # noqa: N812
 
-from swoop.errors import InvalidArgument, InvalidData
+from swoop.errors import InvalidArgument, InvalidData, InvalidType
 from swoop.join.columns import LISTS, STRINGS, large_type
 from swoop.join.unusable import why_unusable
 from swoop.similarity import find_similarity
 from swoop.text.columns import make_tokens
 from swoop.text.functions import TokenFunction, char_ngrams, word_ngrams, words
-
-Function = Callable[..., pa.Array]
-
-
-def vectorized(function: Function, kind: str) -> Any:
-    """A function of Arrow's columns as one of Spark. Spark 4.0 has none of those, so there it is one of rows, and slower."""
-    return F.arrow_udf(function, kind) if hasattr(F, "arrow_udf") else F.udf(of_rows(function), kind, useArrow=False)
-
-
-def of_rows(function: Function) -> Callable[..., Any]:
-    """A function of columns as one of the values of a row. Through pandas, numbers beside a null would become fractions.
-
-    >>> of_rows(find_similarities)("jaccard", [1, 2], [2, 3, 4]), of_rows(find_similarities)("jaccard", [1], [None])
-    (0.25, None)
-    """
-
-    def of_row(*values: Any) -> Any:
-        if any(value is None or (isinstance(value, list) and None in value) for value in values):
-            return None
-        columns = [pa.array([value], pa.list_(pa.string())) if value == [] else pa.array([value]) for value in values]
-        return function(*columns).to_pylist()[0]
-
-    return of_row
 
 
 def find_words(text: pa.Array) -> pa.Array:
@@ -63,8 +38,11 @@ def find_similarities(name: pa.Array, one: pa.Array, other: pa.Array) -> pa.Arra
     >>> find_similarities(pa.array(["jaccard"] * 3), *sets).to_pylist()
     [0.3333333333333333, None, 0.0]
     """
-    measure = find_similarity(_constant("name", name))
-    sets = [_as_lists(column) for column in (one, other)]
+    try:
+        measure = find_similarity(_constant("name", name))
+    except (InvalidArgument, InvalidType) as error:
+        raise InvalidArgument(f"name: {error}") from None
+    sets = [_as_lists(argument, column) for argument, column in (("one", one), ("other", other))]
     elements = [each.flatten() for each in sets]
     if elements[0].type == elements[1].type:
         codes = np.split(_codes(pa.chunked_array(elements).combine_chunks()), [len(elements[0])])
@@ -90,7 +68,7 @@ def _constant(argument: str, given: pa.Array) -> Any:
 
 def _tokens(texts: pa.Array, function: TokenFunction) -> pa.Array:
     if not any(is_string(texts.type) for is_string in (*STRINGS, pa.types.is_null)):
-        raise InvalidData(f"words are made from strings, not from {texts.type}")
+        raise InvalidData(f"text must be a string, not {texts.type}: words are made from strings")
     texts = texts.cast(pa.large_string()) if pa.types.is_null(texts.type) else texts.cast(large_type(texts.type), safe=False)
     rows = len(texts)
     known = {"id": np.zeros(rows, np.int8), "time": np.zeros(rows, np.int8), "text": texts}
@@ -113,12 +91,12 @@ def _tokens(texts: pa.Array, function: TokenFunction) -> pa.Array:
     return pa.ListArray.from_arrays(ends, values, mask=pc.invert(usable))
 
 
-def _as_lists(column: pa.Array) -> pa.Array:
+def _as_lists(argument: str, column: pa.Array) -> pa.Array:
     """Arrays of tokens: integers with 64 bits, strings as they are."""
     if pa.types.is_null(column.type):
         return column.cast(pa.large_list(pa.large_string()))
     if not any(is_list(column.type) for is_list in LISTS):
-        raise InvalidData(f"the similarity is that of two arrays, not of {column.type}")
+        raise InvalidData(f"{argument} must be an array, not {column.type}: the similarity is that of two arrays")
     kind = column.type.value_type
     plain = pa.int64() if pa.types.is_integer(kind) else pa.large_string() if pa.types.is_null(kind) else large_type(kind)
     return column.cast(pa.large_list(plain))

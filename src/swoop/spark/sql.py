@@ -7,8 +7,9 @@ from typing import Any
 from pyspark.sql import SparkSession
 from pyspark.sql.functions import udtf
 
-from swoop.spark.scalar_functions import find_char_ngrams, find_similarities, find_word_ngrams, find_words, vectorized
+from swoop.spark.scalar_functions import find_char_ngrams, find_similarities, find_word_ngrams, find_words
 from swoop.spark.table_functions import FamiliesOfTable, Rejected, TopK
+from swoop.spark.versions import vectorized
 
 
 def register(spark: SparkSession) -> None:

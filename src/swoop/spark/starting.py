@@ -69,7 +69,7 @@ def check_sets(sets: DataFrame, names: Names, history: str) -> None:
     ids = sets.schema[names.id].dataType
     if not isinstance(ids, T.StringType | T.BinaryType | T.IntegralType):
         raise InvalidData(
-            f"column {names.id!r} has type {ids.simpleString()}; ids must be integers, strings or binaries: cast it"
+            f"column {names.id!r} for id has type {ids.simpleString()}; ids must be integers, strings or binaries: cast it"
         )
 
 

@@ -6,13 +6,14 @@
 | 4.1 | a package for the classes of checkpoints | :func:`renaming_class` is in that of streaming itself |
 | 4.1 | iterators in ``applyInArrow`` | :mod:`swoop.spark.groups` does the same with ``mapInArrow``, in every version |
 | 4.1 | stateful operators over Spark Connect | :func:`check_stateful` says so |
-| 4.1 | ``arrow_udf`` | ``scalar_functions.vectorized`` takes functions of rows, to whom bytes that are not UTF-8 are U+FFFD |
+| 4.1 | ``arrow_udf`` | in :func:`vectorized`, functions of rows, to whom bytes that are not UTF-8 are U+FFFD |
 | 4.2 | runs on Java 23 and newer | :func:`newest_java` |
 | 4.3 | the time zone of timestamps in Arrow is asked for | :func:`arrow_schema` has UTC, as it was before |
 """
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from inspect import signature
 from typing import Any
 
@@ -85,6 +86,28 @@ def check_stateful(frame: DataFrame, what: str) -> None:
             f"over Spark Connect, {what} needs Spark 4.1 or newer, and this is {pyspark.__version__}; use it in the process of "
             "Spark's driver, or upgrade"
         )
+
+
+def vectorized(function: Callable[..., pa.Array], kind: str) -> Any:
+    """A function of Arrow's columns as one of Spark."""
+    return F.arrow_udf(function, kind) if hasattr(F, "arrow_udf") else F.udf(of_rows(function), kind, useArrow=False)
+
+
+def of_rows(function: Callable[..., pa.Array]) -> Callable[..., Any]:
+    """The same function for the values of a row. Through pandas, numbers beside a null would become fractions.
+
+    >>> import pyarrow.compute as pc
+    >>> of_rows(pc.list_value_length)(["a", "b"]), of_rows(pc.list_value_length)([]), of_rows(pc.list_value_length)(["a", None])
+    (2, 0, None)
+    """
+
+    def of_row(*values: Any) -> Any:
+        if any(value is None or (isinstance(value, list) and None in value) for value in values):
+            return None
+        columns = [pa.array([value], pa.list_(pa.string())) if value == [] else pa.array([value]) for value in values]
+        return function(*columns).to_pylist()[0]
+
+    return of_row
 
 
 def repartition_by_id(frame: DataFrame, partitions: int, place: Column) -> DataFrame:
