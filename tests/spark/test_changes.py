@@ -121,6 +121,33 @@ def test_the_changes_of_a_live_stream(spark: SparkSession, tmp_path: Path, name:
     assert rejected.num_rows > 5
 
 
+def test_any_sink(spark: SparkSession, tmp_path: Path) -> None:
+    """Memory and a function have the same rows, by way of a view, too; all other tests here have files."""
+    write_files(tmp_path / "in", posts(160), 1)
+    changes = topk_changes(source(spark, tmp_path / "in"), **CASES["texts"], by="tenant")
+    changes.createOrReplaceTempView("all_changes")
+    of_view = spark.sql("select concat_ws('/', tenant, sequence) as key, to_json(struct(*)) as value from all_changes")
+    got: dict[int, list[tuple[str, str]]] = {}
+
+    def take(rows: DataFrame, batch: int) -> None:
+        got[batch] = [(row.key, row.value) for row in rows.collect()]
+
+    writers = {
+        "memory": changes.writeStream.format("memory").queryName("in_memory"),
+        "function": of_view.writeStream.foreachBatch(take),
+    }
+    queries = [
+        writer.option("checkpointLocation", str(tmp_path / f"{name}-state")).trigger(availableNow=True).start()
+        for name, writer in writers.items()
+    ]
+    for query in queries:
+        assert query.awaitTermination(240)
+    found = spark.table("in_memory")
+    assert found.count() > 100
+    messages = found.selectExpr("concat_ws('/', tenant, sequence) as key", "to_json(struct(*)) as value")
+    assert sorted(row for rows in got.values() for row in rows) == sorted((row.key, row.value) for row in messages.collect())
+
+
 def test_one_result_for_each_key(spark: SparkSession, tmp_path: Path) -> None:
     """As if the rows of each key had come alone."""
     rows = [row for row in posts(300) if row["text"] is not None and row["tick"] < 10**9]
