@@ -64,12 +64,25 @@ def source(spark: SparkSession, folder: Path) -> DataFrame:
     return spark.readStream.schema(SCHEMA).option("maxFilesPerTrigger", 1).json(str(folder))
 
 
-def run(changes: DataFrame, folder: Path) -> pa.Table:
-    """All rows that come to a sink with the data of now."""
-    writer = changes.writeStream.format("parquet").option("checkpointLocation", str(folder / "state"))
-    query = writer.trigger(availableNow=True).start(str(folder / "out"))
+def run(changes: DataFrame, folder: Path, sink: str = "files") -> pa.Table:
+    """All rows that come to a sink with the data of now; or from a view to memory, which starts anew each time."""
+    spark, out = changes.sparkSession, str(folder / "out")
+    if sink == "memory":
+        changes.createOrReplaceTempView("all_changes")
+        changes = spark.sql("select * from all_changes")
+
+    def take(rows: DataFrame, batch: int) -> None:
+        rows.write.mode("overwrite").parquet(f"{out}/batch={batch}")
+
+    writer = changes.writeStream.option("checkpointLocation", str(folder / "state")).trigger(availableNow=True)
+    if sink == "files":
+        writer = writer.format("parquet").option("path", out)
+    else:
+        writer = writer.format("memory").queryName("in_memory") if sink == "memory" else writer.foreachBatch(take)
+    query = writer.start()
     assert query.awaitTermination(240)
-    return changes.sparkSession.read.parquet(str(folder / "out")).orderBy("sequence").toArrow()
+    found = spark.table("in_memory") if sink == "memory" else spark.read.parquet(out).drop("batch")
+    return found.orderBy("sequence").toArrow()
 
 
 def of_kind(found: pa.Table, *kinds: str) -> list[dict[str, Any]]:
@@ -93,11 +106,11 @@ def test_the_changes_of_a_live_stream(spark: SparkSession, tmp_path: Path, name:
     """The same columns, rows, order and numbers, also where the query is started again; and late and rejected rows."""
     asked = CASES[name]
     stream, changes = (families_stream, families_changes) if name == "families" else (topk_stream, topk_changes)
-    rows = posts(240)
+    rows, sink = posts(240), "function" if name in ("all pairs", "families") else "files"
     write_files(tmp_path / "in", rows[:120], 3)
-    run(changes(source(spark, tmp_path / "in"), **asked), tmp_path)
+    run(changes(source(spark, tmp_path / "in"), **asked), tmp_path, sink)
     write_files(tmp_path / "in", rows[120:], 3, first=3)
-    found = run(changes(source(spark, tmp_path / "in"), **asked), tmp_path)
+    found = run(changes(source(spark, tmp_path / "in"), **asked), tmp_path, sink)
 
     live = stream(source(spark, tmp_path / "in"), **asked)
     outputs = {output: tmp_path / output for output in ("changes", "late", "rejected")}
@@ -121,39 +134,12 @@ def test_the_changes_of_a_live_stream(spark: SparkSession, tmp_path: Path, name:
     assert rejected.num_rows > 5
 
 
-def test_any_sink(spark: SparkSession, tmp_path: Path) -> None:
-    """Memory and a function have the same rows, by way of a view, too; all other tests here have files."""
-    write_files(tmp_path / "in", posts(160), 1)
-    changes = topk_changes(source(spark, tmp_path / "in"), **CASES["texts"], by="tenant")
-    changes.createOrReplaceTempView("all_changes")
-    of_view = spark.sql("select concat_ws('/', tenant, sequence) as key, to_json(struct(*)) as value from all_changes")
-    got: dict[int, list[tuple[str, str]]] = {}
-
-    def take(rows: DataFrame, batch: int) -> None:
-        got[batch] = [(row.key, row.value) for row in rows.collect()]
-
-    writers = {
-        "memory": changes.writeStream.format("memory").queryName("in_memory"),
-        "function": of_view.writeStream.foreachBatch(take),
-    }
-    queries = [
-        writer.option("checkpointLocation", str(tmp_path / f"{name}-state")).trigger(availableNow=True).start()
-        for name, writer in writers.items()
-    ]
-    for query in queries:
-        assert query.awaitTermination(240)
-    found = spark.table("in_memory")
-    assert found.count() > 100
-    messages = found.selectExpr("concat_ws('/', tenant, sequence) as key", "to_json(struct(*)) as value")
-    assert sorted(row for rows in got.values() for row in rows) == sorted((row.key, row.value) for row in messages.collect())
-
-
 def test_one_result_for_each_key(spark: SparkSession, tmp_path: Path) -> None:
     """As if the rows of each key had come alone."""
     rows = [row for row in posts(300) if row["text"] is not None and row["tick"] < 10**9]
     write_files(tmp_path / "in", rows, 4)
     asked: dict[str, Any] = {"k": 3, "window": 15, "tokens": "tokens", "time": "tick", "lateness": 2}
-    found = run(topk_changes(source(spark, tmp_path / "in"), by=["tenant", "side"], **asked), tmp_path)
+    found = run(topk_changes(source(spark, tmp_path / "in"), by=["tenant", "side"], **asked), tmp_path, "memory")
     size = -(-len(rows) // 4)
     spec = StreamSpec(JoinSpec(3, 15), lateness=2, time_kind="integer")
     for key in itertools.product(("one", "two", None), ("left", "right")):
