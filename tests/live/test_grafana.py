@@ -1,4 +1,7 @@
-"""The dashboard for Grafana shows what is served: every metric that it asks for is there, and none is forgotten."""
+"""The dashboard for Grafana shows what is served: every metric that it asks for is there, and none is forgotten.
+
+The page for operators, with its alarms, asks for nothing else either.
+"""
 
 from __future__ import annotations
 
@@ -10,6 +13,8 @@ from pathlib import Path
 from swoop.live.metrics import Metrics
 from tests.support.live_runs import SPEC, Row, families, start, table
 
+NAME = re.compile(r"\bswoop_\w+")
+OPERATING = Path(__file__).parents[2] / "docs" / "operating.md"
 DASHBOARD = Path(__file__).parents[2] / "docs" / "grafana.json"
 
 
@@ -33,9 +38,15 @@ def test_the_dashboard_shows_what_is_served(tmp_path: Path) -> None:
     dashboard = json.loads(DASHBOARD.read_text(encoding="utf-8"))
     asked = [target["expr"] for panel in dashboard["panels"] for target in panel["targets"]]
     asked += [variable["definition"] for variable in dashboard["templating"]["list"] if "definition" in variable]
-    names = {name for expression in asked for name in re.findall(r"\bswoop_\w+", expression)}
+    names = {name for expression in asked for name in NAME.findall(expression)}
     assert names == served(tmp_path)
     assert len(names) > 14
+    page = OPERATING.read_text(encoding="utf-8")
+    alarms = re.findall(r"^ +expr: (.*)$", page, re.MULTILINE)
+    assert len(alarms) == page.count("- alert: ") >= 3
+    for text in (*alarms, page):
+        assert set(NAME.findall(text)) <= names
+        assert NAME.search(text)
 
 
 def test_the_dashboard_is_one_that_grafana_reads() -> None:

@@ -59,11 +59,11 @@ def test_the_changes_of_a_live_stream(spark: SparkSession, tmp_path: Path, name:
     """The same columns, rows, order and numbers, also where the query is started again; and late and rejected rows."""
     asked = CASES[name]
     stream, changes = (families_stream, families_changes) if name == "families" else (topk_stream, topk_changes)
-    rows = posts(240)
+    rows, sink = posts(240), "function" if name in ("all pairs", "families") else "files"
     write_files(tmp_path / "in", rows[:120], 3)
-    run(changes(source(spark, tmp_path / "in"), **asked), tmp_path)
+    run(changes(source(spark, tmp_path / "in"), **asked), tmp_path, sink)
     write_files(tmp_path / "in", rows[120:], 3, first=3)
-    found = run(changes(source(spark, tmp_path / "in"), **asked), tmp_path)
+    found = run(changes(source(spark, tmp_path / "in"), **asked), tmp_path, sink)
 
     live = stream(source(spark, tmp_path / "in"), **asked)
     outputs = {output: tmp_path / output for output in ("changes", "late", "rejected")}
@@ -92,7 +92,7 @@ def test_one_result_for_each_key(spark: SparkSession, tmp_path: Path) -> None:
     rows = [row for row in posts(300) if row["text"] is not None and row["tick"] < 10**9]
     write_files(tmp_path / "in", rows, 4)
     asked: dict[str, Any] = {"k": 3, "window": 15, "tokens": "tokens", "time": "tick", "lateness": 2, "copies": "once"}
-    found = run(topk_changes(source(spark, tmp_path / "in"), by=["tenant", "side"], **asked), tmp_path)
+    found = run(topk_changes(source(spark, tmp_path / "in"), by=["tenant", "side"], **asked), tmp_path, "memory")
     size = -(-len(rows) // 4)
     spec = StreamSpec(JoinSpec(3, 15, copies="once"), lateness=2, time_kind="integer")
     for key in itertools.product(("one", "two", None), ("left", "right")):

@@ -270,7 +270,8 @@ def test_a_row_appears_before_the_watermark_passes(spark: SparkSession, tmp_path
 def test_restarts(spark: SparkSession, tmp_path: Path) -> None:
     """Stopped and started again, now with fewer pairs; other parameters are refused, and nothing is changed by that.
 
-    An older copy of the checkpoint does not go with the results that have come since.
+    It goes on from a copy of the checkpoint at another place, as docs/operating.md tells; what was copied is an older one then,
+    which does not go with the results that have come since.
     """
     rows = posts(240, seed=4)
     write_files(tmp_path / "in", rows[:120], 3)
@@ -284,7 +285,7 @@ def test_restarts(spark: SparkSession, tmp_path: Path) -> None:
         wait(lambda: handle.stats.batch == 2)
         before = handle.topk()
         assert handle.stats.held > 0
-    shutil.copytree(tmp_path / "checkpoint", tmp_path / "copy")
+    shutil.copytree(tmp_path / "checkpoint", tmp_path / "moved")
     for message, options in {
         "window was '0:01:00' and now is '1:00:00'": {"window": "1 hour"},
         "similarity was 'jaccard' and now is 'dice'": {"similarity": "dice"},
@@ -293,7 +294,7 @@ def test_restarts(spark: SparkSession, tmp_path: Path) -> None:
             start(5, **options)
     with pytest.raises(InvalidArgument, match="k=5, and k may be lowered but not raised to 6"):
         start(6)
-    with start(5) as handle:
+    with start(5, "moved") as handle:
         assert handle.topk() == before
         write_files(tmp_path / "in", rows[120:], 3, first=3)
         wait(lambda: handle.stats.batch == 5)
@@ -305,10 +306,14 @@ def test_restarts(spark: SparkSession, tmp_path: Path) -> None:
             join.insert(tokens, at, name)
     join.advance(watermark - dt.timedelta(microseconds=1))
     assert handle.topk() == join.topk()
-    with start(2) as handle:
+    with start(2, "moved") as handle:
         assert handle.topk() == join.topk()[:2]
+        told = handle.stats.changes
+    assert [n for file in result_files(tmp_path / "changes") for n in pq.read_table(file)["sequence"].to_pylist()] == [
+        *range(told)
+    ]
     with pytest.raises(InvalidArgument, match="up to batch 5, but the checkpoint goes only to batch 2: it is an older copy"):
-        start(2, "copy")
+        start(2)
 
 
 def test_killed_with_signal_9(spark: SparkSession, tmp_path: Path, request: pytest.FixtureRequest) -> None:

@@ -40,9 +40,22 @@ def source(spark: SparkSession, folder: Path) -> DataFrame:
     return spark.readStream.schema(SCHEMA).option("maxFilesPerTrigger", 1).json(str(folder))
 
 
-def run(changes: DataFrame, folder: Path) -> pa.Table:
-    """All rows that come to a sink with the data of now."""
-    writer = changes.writeStream.format("parquet").option("checkpointLocation", str(folder / "state"))
-    query = writer.trigger(availableNow=True).start(str(folder / "out"))
+def run(changes: DataFrame, folder: Path, sink: str = "files") -> pa.Table:
+    """All rows that come to a sink with the data of now; or from a view to memory, which starts anew each time."""
+    spark, out = changes.sparkSession, str(folder / "out")
+    if sink == "memory":
+        changes.createOrReplaceTempView("all_changes")
+        changes = spark.sql("select * from all_changes")
+
+    def take(rows: DataFrame, batch: int) -> None:
+        rows.write.mode("overwrite").parquet(f"{out}/batch={batch}")
+
+    writer = changes.writeStream.option("checkpointLocation", str(folder / "state")).trigger(availableNow=True)
+    if sink == "files":
+        writer = writer.format("parquet").option("path", out)
+    else:
+        writer = writer.format("memory").queryName("in_memory") if sink == "memory" else writer.foreachBatch(take)
+    query = writer.start()
     assert query.awaitTermination(240)
-    return changes.sparkSession.read.parquet(str(folder / "out")).orderBy("sequence").toArrow()
+    found = spark.table("in_memory") if sink == "memory" else spark.read.parquet(out).drop("batch")
+    return found.orderBy("sequence").toArrow()
