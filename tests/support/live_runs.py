@@ -5,7 +5,7 @@ from __future__ import annotations
 import random
 import shutil
 from collections.abc import Callable, Iterator
-from contextlib import contextmanager
+from contextlib import AbstractContextManager, contextmanager
 from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any
@@ -140,28 +140,27 @@ def alerts_of(folder: Path, spec: StreamSpec, settings: AlertSettings) -> AlertO
     return AlertOutput(settings, opened(folder).inner("swoop").inner("alerts"), "run", spec.join)
 
 
-@contextmanager
-def alerting(settings: AlertSettings) -> Iterator[None]:
-    """Streams have alerts. Nobody delivers them by himself."""
-    _alerts.append(settings)
-    try:
-        yield
-    finally:
-        _alerts.pop()
-
-
 _store: list[FileSystem] = []
 _alerts: list[AlertSettings] = []
 
 
-@contextmanager
-def on_store(store: FileSystem) -> Iterator[None]:
+def alerting(settings: AlertSettings) -> AbstractContextManager[None]:
+    """Streams have alerts. Nobody delivers them by himself."""
+    return _last_of(_alerts, settings)
+
+
+def on_store(store: FileSystem) -> AbstractContextManager[None]:
     """Streams have their files on a store."""
-    _store.append(store)
+    return _last_of(_store, store)
+
+
+@contextmanager
+def _last_of(many: list[Any], one: Any) -> Iterator[None]:
+    many.append(one)
     try:
         yield
     finally:
-        _store.pop()
+        many.pop()
 
 
 def families(spec: StreamSpec, min_similarity: float) -> StreamSpec:
