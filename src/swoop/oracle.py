@@ -87,7 +87,8 @@ class _Stream:
         min_similarity: float | None,
         copies: Copies,
     ) -> None:
-        self.records, self.two_streams, self.least, self.copies = records, two_streams, min_similarity, copies
+        self.records, self.two_streams, self.copies = records, two_streams, copies
+        self.least = None if min_similarity is None else float(min_similarity)
         self.measure, spec = find_similarity(similarity), find_window(window)
         self.clock, self.duration = Clock(spec), spec.duration
         self.ticks: list[int] = []

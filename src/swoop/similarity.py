@@ -170,19 +170,23 @@ def check_min_similarity(similarity: Similarity, value: float | None) -> float |
         return None
     if isinstance(value, bool) or not isinstance(value, Real) or value != value:
         raise InvalidType(f"min_similarity must be a number, not {value!r}")
-    if abs(value) > LARGEST:
+    try:
+        least = float(value)
+    except OverflowError:
+        least = math.inf
+    if abs(least) > LARGEST:
         raise InvalidArgument(f"min_similarity must be between -{LARGEST:g} and {LARGEST:g}, not {value!r:.60}")
-    if similarity.kind in (JACCARD, COSINE, DICE) and not 0 <= value <= 1:
+    if similarity.kind in (JACCARD, COSINE, DICE) and not 0 <= least <= 1:
         raise InvalidArgument(f"min_similarity must be from 0 to 1 for {similarity.name}, not {value!r}")
-    if similarity.kind == HAMMING and value > 0:
+    if similarity.kind == HAMMING and least > 0:
         raise InvalidArgument(
             f"min_similarity must not be above 0 for hamming, whose similarity is minus the distance; got {value!r}"
         )
-    if similarity.kind == OVERLAP and value > MAX_SET_SIZE:
+    if similarity.kind == OVERLAP and least > MAX_SET_SIZE:
         raise InvalidArgument(
             f"min_similarity must be at most {MAX_SET_SIZE:,} for overlap, as many tokens as a set may have; got {value!r}"
         )
-    return float(value)
+    return least
 
 
 def _triples() -> Iterator[tuple[int, int, int]]:

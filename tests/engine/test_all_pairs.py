@@ -6,6 +6,7 @@ from __future__ import annotations
 
 import math
 from dataclasses import replace
+from fractions import Fraction
 from pathlib import Path
 from typing import Any
 
@@ -132,6 +133,7 @@ def test_a_window_of_the_last_sets_keeps_them_when_one_is_refused() -> None:
         ({"min_similarity": 2**25, "similarity": "overlap", "k": 3}, InvalidArgument, "as many tokens as a set may have"),
         ({"min_similarity": 1.01, "similarity": "cosine", "k": 3}, InvalidArgument, "from 0 to 1 for cosine, not 1.01"),
         ({"min_similarity": "0.5"}, InvalidType, "min_similarity must be a number"),
+        ({"min_similarity": 10**400, "similarity": USER_DEFINED[0]}, InvalidArgument, "must be between -1e.300 and 1e.300"),
         ({"min_similarity": 0.5, "max_pairs": 0}, InvalidArgument, "max_pairs must be from 1 to 2147483647, not 0"),
         ({"min_similarity": 0.5, "max_pairs": 2**31}, InvalidArgument, "max_pairs must be from 1 to"),
         ({"min_similarity": 0.5, "max_pairs": 1.5}, InvalidType, "max_pairs must be an integer, not 1.5"),
@@ -155,6 +157,18 @@ def test_what_a_join_says_of_itself(tmp_path: Path) -> None:
     limited.save(tmp_path / "join")
     loaded = swoop.TopKJoin.load(tmp_path / "join")
     assert (loaded.k, loaded.max_pairs, loaded.min_similarity) == (None, 7, 0.25)
+
+
+@pytest.mark.parametrize("least", [Fraction(1, 3), np.float32(1 / 3), np.float64(1 / 3), np.int8(0)])
+def test_a_threshold_is_the_float_that_is_next_to_it(least: Any) -> None:
+    """For brute force, too: a third is less than a third of 24 bits, and more than one of 53."""
+    records = [Record(["a", "b"], 1), Record(["b", "c"], 2)]
+    join = swoop.TopKJoin(None, 10, min_similarity=least)
+    for record in records:
+        insert(join, [record])
+    assert join.min_similarity == float(least)
+    assert list(join.topk()) == oracle.topk(records, None, 10, min_similarity=least)
+    assert len(join.topk()) == (float(least) <= 1 / 3)
 
 
 def test_memory_is_that_of_the_pairs_and_shrinks_with_them() -> None:
