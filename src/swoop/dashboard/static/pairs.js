@@ -1,5 +1,5 @@
 // The list of the most similar pairs.
-import { count, counted, distance, element, named, similarity } from "./format.js";
+import { count, counted, distance, element, named, shortened, similarity } from "./format.js";
 import { links } from "./links.js";
 import { listOf, opens } from "./list.js";
 import { chips, marked, plain } from "./marks.js";
@@ -45,7 +45,9 @@ function side(name, pair, most) {
 }
 
 // Both sets beside each other; ids of at most so many letters.
-export function bothSides(pair, most) {
+export function bothSides(pair, letters) {
+  const alike = pair.newer !== pair.older && shortened(pair.newer, letters) === shortened(pair.older, letters);
+  const most = alike ? 10 * letters : letters; // or they could not be told from each other
   const sides = element("div", { class: pair.same ? "sides same" : "sides" }, side("newer", pair, most), side("older", pair, most));
   if (!pair.same) return [sides];
   return [sides, element("div", { class: "once" }, marked(pair.newer_text))];
