@@ -196,6 +196,14 @@ def test_what_differs_is_a_button_away(watch: Callable[..., Watched]) -> None:
         tab.locator(".pair .rest").click()
         expect(own.nth(39)).to_be_in_viewport()
         expect(tab.get_by_role("button", name="Show less of the text")).to_be_visible()
+        equal = swoop.TopKJoin(k=5, window=10)
+        for time in range(3):
+            equal.insert(["espresso", "ramen"], time, id=f"basket {time}")
+        page.show(equal)
+        expect(tab.locator(".pair")).to_have_count(1)
+        expect(tab.locator(".pair .badge")).to_have_text("same tokens")
+        expect(tab.locator(".pair li")).to_have_text(["espresso", "ramen"])
+        expect(tab.get_by_role("button", name="and 2 more pairs of the same tokens")).to_be_visible()
 
 
 def test_cards_and_bars_are_linked_both_ways(watch: Callable[..., Watched], page: Page, posts: Posts) -> None:
