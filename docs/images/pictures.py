@@ -81,7 +81,7 @@ def draw_page(folder: Path) -> None:
                 browser = playwright.chromium.launch(executable_path=find_browser(), args=["--no-sandbox", "--disable-gpu"])
                 for name in THEMES:
                     page = _open(browser, address, name)
-                    page.locator(".pair").nth(4).wait_for(timeout=120_000)
+                    page.locator(".pair").nth(4).wait_for(timeout=300_000)
                     page.locator("#timeline canvas").wait_for()
                     page.wait_for_timeout(1500)  # everything is drawn
                     _save(page, FOLDER / f"page-{name}.webp")

@@ -144,7 +144,7 @@ def test_times_without_a_zone_stay_as_they_are(watch: Callable[..., Watched]) ->
         join.insert(["a", "b"], dt.datetime(2024, 5, 1, 9, minute), id=f"{minute}")
     days = swoop.TopKJoin(k=1, window="7 days")
     for day in (1, 2):
-        days.insert(["a", "b"], dt.datetime(2024, 5, day), id=f"{day}")
+        days.insert(["a", "b"], dt.datetime(2024, 5, day), id=f"https://example.com/posts/{day}/index.html")
     with serve(join) as page:
         tab = watch(page, timezone_id="Asia/Kolkata").tab
         expect(tab.locator("#about")).to_have_text("top 2 · last 1 hour · jaccard · stream time 1 May 2024 09:01")
@@ -155,6 +155,9 @@ def test_times_without_a_zone_stay_as_they_are(watch: Callable[..., Watched]) ->
         expect(tab.locator(".pair .ages")).to_have_attribute(
             "title", f"since {shown_time(pair.start)}, until {shown_time(pair.end)}"
         )
+        expect(tab.locator(".pair .who bdi").first).to_have_text(
+            "https://example.com/posts/2/index.html"
+        )  # not shortened alike
         assert f"{shown_time(pair.start)} {shown_time(pair.end)}" == "2 May 2024 8 May 2024"  # midnight is a date
         settled(tab)
 
@@ -193,6 +196,14 @@ def test_what_differs_is_a_button_away(watch: Callable[..., Watched]) -> None:
         tab.locator(".pair .rest").click()
         expect(own.nth(39)).to_be_in_viewport()
         expect(tab.get_by_role("button", name="Show less of the text")).to_be_visible()
+        equal = swoop.TopKJoin(k=5, window=10)
+        for time in range(3):
+            equal.insert(["espresso", "ramen"], time, id=f"basket {time}")
+        page.show(equal)
+        expect(tab.locator(".pair")).to_have_count(1)
+        expect(tab.locator(".pair .badge")).to_have_text("same tokens")
+        expect(tab.locator(".pair li")).to_have_text(["espresso", "ramen"])
+        expect(tab.get_by_role("button", name="and 2 more pairs of the same tokens")).to_be_visible()
 
 
 def test_cards_and_bars_are_linked_both_ways(watch: Callable[..., Watched], page: Page, posts: Posts) -> None:

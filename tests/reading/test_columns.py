@@ -56,6 +56,7 @@ def test_says_what_is_used() -> None:
         (Columns(), {"date": "string", "created_at": "string", "text": "string"}, "'date', 'created_at' could be the time"),
         (Columns(), {"a": "string", "b": "string"}, "no column looks like the time"),
         (Columns(), {"ts": "timestamp", "title": "string", "body": "string"}, "--text title --text body uses the"),
+        (Columns(), {"ts": "timestamp", "Item bought": "string", "b": "string"}, "--text 'Item bought' --text b uses the"),
         (Columns(), {"ts": "timestamp", "a": "array", "b": "array"}, "each of 'a', 'b' could be compared"),
         (Columns(), {"ts": "timestamp", "n": "integer"}, "no column looks like text or tokens"),
     ],

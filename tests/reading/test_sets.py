@@ -98,7 +98,7 @@ def test_ids_that_repeat_are_told() -> None:
     (note,) = (note for note in decide(ReadingOptions(), sample, DAY).notes if "repeats" in note)
     assert (
         note
-        == "'InvoiceNo' repeats (2 different ids in 16 rows); if such rows are one set, use --group-by 'InvoiceNo' and --tokens"
+        == "'InvoiceNo' repeats (2 different ids in 16 rows); if such rows are one set, use --group-by InvoiceNo and --tokens"
     )
 
 

@@ -6,6 +6,7 @@ import re
 from collections.abc import Callable, Collection, Iterable, Sequence
 from dataclasses import dataclass, field, replace
 from difflib import get_close_matches
+from shlex import quote
 from typing import TYPE_CHECKING, Any, Literal
 
 from swoop.errors import InvalidArgument
@@ -221,8 +222,8 @@ def check(option: str, name: str, kinds: Kinds, grouped: bool = False) -> None:
         if grouped:
             raise InvalidArgument(f"column {name!r} has no strings or integers, so it cannot be the items of --group-by")
         raise InvalidArgument(
-            f"column {name!r} is not an array, so it cannot be --tokens; for text, use --text {name}; if each row has one "
-            "token of a set, name the set with --group-by"
+            f"column {name!r} is not an array, so it cannot be --tokens; for text, use --text {quote(name)}; if each row has "
+            "one token of a set, name the set with --group-by"
         )
     fields = [field for field in kinds if _parent(field, kinds) == name]
     if fields:
@@ -230,10 +231,10 @@ def check(option: str, name: str, kinds: Kinds, grouped: bool = False) -> None:
     if option in ("--id", "--time", "--stream") and kinds[name] == "array":
         raise InvalidArgument(f"column {name!r} is an array, so it cannot be {option}")
     if option == "--text" and kinds[name] == "array":
-        raise InvalidArgument(f"column {name!r} is an array, so it cannot be --text; use --tokens {name}")
+        raise InvalidArgument(f"column {name!r} is an array, so it cannot be --text; use --tokens {quote(name)}")
     if option == "--group-by" and kinds[name] == "array":
         raise InvalidArgument(
-            f"column {name!r} is an array, so it cannot be --group-by; its rows are sets already: use --tokens {name}"
+            f"column {name!r} is an array, so it cannot be --group-by; its rows are sets already: use --tokens {quote(name)}"
         )
 
 
@@ -356,7 +357,8 @@ def _infer_content(chosen: Columns, kinds: Kinds) -> Columns:
         if len(several) == 1:
             return _with(chosen, "tokens" if tokens else "text", several[0])
     if several:
-        both = f"; --text {several[0]} --text {several[1]} uses the words of both" if kinds[several[0]] == "string" else ""
+        options = " ".join(f"--text {quote(name)}" for name in several[:2])
+        both = f"; {options} uses the words of both" if kinds[several[0]] == "string" else ""
         raise InvalidArgument(f"each of {_list(several)} could be compared; choose with --text or --tokens{both}")
     raise InvalidArgument(
         f"no column looks like text or tokens; name one with --text or --tokens. Columns: {_top_level(kinds)}"

@@ -5,6 +5,7 @@ from __future__ import annotations
 import re
 from collections.abc import Callable
 from dataclasses import dataclass, field
+from shlex import quote
 from typing import Literal
 
 import pyarrow as pa
@@ -181,7 +182,7 @@ def _repeated(columns: Columns, sample: pa.Table) -> list[str]:
     if different > 0.9 * len(ids):
         return []
     where = f"{columns.id!r} repeats ({different:,} different ids in {len(ids):,} rows)"
-    return [f"{where}; if such rows are one set, use --group-by {columns.id!r} and --tokens"]
+    return [f"{where}; if such rows are one set, use --group-by {quote(columns.id)} and --tokens"]
 
 
 def find_kinds(sample: pa.Table) -> dict[str, Kind]:

@@ -1,5 +1,5 @@
 // The charts. Vega's expressions are interpreted, not compiled, so the page needs no eval.
-import { count, seen, shortened, similarity } from "./format.js";
+import { count, shortened, similarity } from "./format.js";
 import { link, onLink } from "./links.js";
 import { scaleOf } from "./pairs.js";
 import { plain } from "./marks.js";
@@ -32,7 +32,7 @@ async function vega() {
 function tooltip(handler, event, item, value) {
   tip.hidden = !value;
   if (!value) return;
-  tip.textContent = seen(typeof value === "object" ? Object.values(value).join("\n") : String(value));
+  tip.textContent = typeof value === "object" ? Object.values(value).join("\n") : String(value);
   const left = Math.min(event.clientX + 14, innerWidth - tip.offsetWidth - 8);
   tip.style.left = `${Math.max(8, left)}px`;
   tip.style.top = `${Math.min(event.clientY + 14, innerHeight - tip.offsetHeight - 8)}px`;
@@ -213,7 +213,7 @@ const walks = Object.fromEntries(
 
 // The marks as a list: each with its line and what its tip says.
 function listed(name, { stays }) {
-  walks[name](stays.map((stay) => ({ ...stay, key: `${stay.link} ${stay.from}`, text: `${stay.line.replace(/\u200b/g, "")}: ${seen(stay.tip).replace(/\n/g, ", ")}` })));
+  walks[name](stays.map((stay) => ({ ...stay, key: `${stay.link} ${stay.from}`, text: `${stay.line.replace(/\u200b/g, "")}: ${stay.tip.replace(/\n/g, ", ")}` })));
 }
 
 async function fill(view, data, height) {

@@ -47,26 +47,9 @@ export function element(name, attributes = {}, ...children) {
   return made;
 }
 
-// Characters that show nothing, or turn what follows, are named as on the terminal, so that texts that differ look different.
-// Joiners are not, behind letters that are written with them.
-const UNSEEN = /(?![\t\n\r\u0600-\u0605\u06dd\u070f\u0890\u0891\u08e2])(?:[\p{Cc}\p{Zl}\p{Zp}]|(?!(?<=[^\x00-\x7f])[\u200c\u200d])\p{Cf})/gu;
-const nameOf = (character) => `<U+${character.codePointAt(0).toString(16).toUpperCase().padStart(4, "0")}>`;
-export const seen = (text) => text.replace(UNSEEN, nameOf);
-
-// The same as nodes. What is copied from them is what the text is.
-export function nodesOf(text) {
-  const nodes = [];
-  let end = 0;
-  for (const { 0: character, index } of text.matchAll(UNSEEN)) {
-    nodes.push(text.slice(end, index), element("span", { class: "named", "data-name": nameOf(character) }, character));
-    end = index + character.length;
-  }
-  return [...nodes, text.slice(end)].filter((node) => node !== "");
-}
-
 // An id: whatever its letters do, they do it within; complete when somebody points at it.
 export function named(id, most) {
-  return element("bdi", { dir: "auto", title: seen(id) }, ...nodesOf(shortened(id, most)));
+  return element("bdi", { dir: "auto", title: id }, shortened(id, most));
 }
 
 export function put(place, text) {

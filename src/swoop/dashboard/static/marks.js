@@ -1,5 +1,5 @@
 // Texts with what differs marked, and tokens. Both are untrusted, so they only ever become text nodes.
-import { element, nodesOf } from "./format.js";
+import { element } from "./format.js";
 
 export const plain = (parts) => parts.map(([text]) => text).join("");
 
@@ -10,8 +10,8 @@ function before(text) {
   const from = text.indexOf(" ", SIDE) + 1;
   const space = text.lastIndexOf(" ", text.length - SIDE);
   const to = text.startsWith(" …", space) ? space + 2 : space; // of an excerpt, which has left out something there
-  if (from === 0 || to - from < SIDE) return nodesOf(text);
-  return [...nodesOf(text.slice(0, from)), element("span", { class: "middle" }, ...nodesOf(text.slice(from, to))), ...nodesOf(text.slice(to))];
+  if (from === 0 || to - from < SIDE) return [text];
+  return [text.slice(0, from), element("span", { class: "middle" }, text.slice(from, to)), text.slice(to)];
 }
 
 // A text comes in parts, each with whether it differs from the text it is compared with.
@@ -22,10 +22,10 @@ export function marked(parts) {
     else runs.push([text, differs]);
   }
   const last = runs.findLastIndex(([, differs]) => differs);
-  const shown = runs.flatMap(([text, differs], place) => (differs ? [element("mark", {}, ...nodesOf(text))] : place < last ? before(text) : nodesOf(text)));
+  const shown = runs.flatMap(([text, differs], place) => (differs ? [element("mark", {}, text)] : place < last ? before(text) : [text]));
   return element("p", { class: "text", dir: "auto" }, ...shown);
 }
 
 export function chips(tokens, kind) {
-  return tokens.map((token) => element("li", { class: kind }, element("bdi", { dir: "auto" }, ...nodesOf(token))));
+  return tokens.map((token) => element("li", { class: kind }, element("bdi", { dir: "auto" }, token)));
 }

@@ -1,5 +1,5 @@
 // The list of the most similar pairs.
-import { count, counted, distance, element, named, similarity } from "./format.js";
+import { count, counted, distance, element, named, shortened, similarity } from "./format.js";
 import { links } from "./links.js";
 import { listOf, opens } from "./list.js";
 import { chips, marked, plain } from "./marks.js";
@@ -10,10 +10,18 @@ const list = document.getElementById("pairs");
 const unfolded = new Set(); // the texts of which all pairs are shown
 let shown = null; // the state, and what opens a pair
 
-// What a card says. Pairs that say the same as a better one are behind it.
+const hasTexts = (pair) => pair.newer_text !== null && pair.older_text !== null;
+const ofTokens = (pair) => pair.newer_text === null && pair.older_text === null && pair.counts !== null;
+
+// Whether one side says all that the other does: of sets without texts, if no token differs.
+const sameOf = (pair) => pair.same ?? (ofTokens(pair) && pair.counts[1] + pair.counts[2] === 0 ? "same tokens" : null);
+
+// What a card says, as far as it is known. Pairs that say the same as a better one are behind it.
 function textsOf(pair) {
-  if (pair.newer_text === null || pair.older_text === null) return null;
-  return JSON.stringify(pair.same ? [plain(pair.newer_text)] : [plain(pair.newer_text), plain(pair.older_text)].sort());
+  if (hasTexts(pair)) return JSON.stringify(pair.same ? [plain(pair.newer_text)] : [plain(pair.newer_text), plain(pair.older_text)].sort());
+  const lists = [pair.shared, pair.only_newer, pair.only_older];
+  if (!ofTokens(pair) || lists.some((tokens, kind) => tokens.length < pair.counts[kind])) return null;
+  return JSON.stringify([pair.shared, [pair.only_newer, pair.only_older].map((tokens) => JSON.stringify(tokens)).sort()]);
 }
 
 // The pairs without those that are behind another one, and which are behind each.
@@ -40,15 +48,19 @@ function heading(name, id, most) {
 // Tokens that only one of the sets has come first, so that they are seen.
 function side(name, pair, most) {
   const text = pair[`${name}_text`];
-  const own = text === null ? [element("ul", { class: "tokens" }, ...chips(pair[`only_${name}`], "own"), ...chips(pair.shared, "shared"))] : pair.same ? [] : [marked(text)];
-  return element("div", { class: "side" }, heading(name, pair[name], most), ...own);
+  const own = text === null ? [element("ul", { class: "tokens" }, ...chips(pair[`only_${name}`], "own"), ...chips(pair.shared, "shared"))] : [marked(text)];
+  return element("div", { class: "side" }, heading(name, pair[name], most), ...(sameOf(pair) ? [] : own));
 }
 
 // Both sets beside each other; ids of at most so many letters.
-export function bothSides(pair, most) {
-  const sides = element("div", { class: pair.same ? "sides same" : "sides" }, side("newer", pair, most), side("older", pair, most));
-  if (!pair.same) return [sides];
-  return [sides, element("div", { class: "once" }, marked(pair.newer_text))];
+export function bothSides(pair, letters) {
+  const same = sameOf(pair);
+  const alike = pair.newer !== pair.older && shortened(pair.newer, letters) === shortened(pair.older, letters);
+  const most = alike ? 10 * letters : letters; // or they could not be told from each other
+  const sides = element("div", { class: same ? "sides same" : "sides" }, side("newer", pair, most), side("older", pair, most));
+  if (!same) return [sides];
+  const both = hasTexts(pair) ? marked(pair.newer_text) : element("ul", { class: "tokens" }, ...chips(pair.shared, "shared"));
+  return [sides, element("div", { class: "once" }, both)];
 }
 
 function make(key) {
@@ -61,7 +73,7 @@ function make(key) {
   const row = element(
     "li",
     { class: "pair", "data-key": key },
-    element("div", { class: "top" }, rank, element("strong", { class: "similarity" }, similarity(pair.similarity)), element("span", { class: "bar", "aria-hidden": "true" }, fill), ...(pair.same ? [element("span", { class: "badge" }, pair.same)] : []), ages, button),
+    element("div", { class: "top" }, rank, element("strong", { class: "similarity" }, similarity(pair.similarity)), element("span", { class: "bar", "aria-hidden": "true" }, fill), ...(sameOf(pair) ? [element("span", { class: "badge" }, sameOf(pair))] : []), ages, button),
     ...bothSides(pair, 24),
     more,
   );
@@ -102,7 +114,7 @@ function update(made, key, rank) {
   const open = unfolded.has(textsOf(pair));
   links(made.row, open ? [key] : [key, ...behind]);
   made.more.hidden = !behind.length;
-  made.more.textContent = open ? "Show them once" : `and ${counted(behind.length, "more pair", "more pairs")} of the same texts`;
+  made.more.textContent = open ? "Show them once" : `and ${counted(behind.length, "more pair", "more pairs")} of the same ${hasTexts(pair) ? "texts" : "tokens"}`;
   made.more.setAttribute("aria-expanded", String(open));
   made.copies.forEach((place, index) => {
     const text = copiesOf(pair.copies?.[index], state.now);

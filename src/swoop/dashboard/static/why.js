@@ -1,6 +1,6 @@
 // The dialog: why a pair is similar, the members of a family, or why rows were not used.
 import { difference } from "./families.js";
-import { count, counted, element, named, nodesOf, similarity } from "./format.js";
+import { count, counted, element, named, similarity } from "./format.js";
 import { focusCard } from "./list.js";
 import { chips, marked } from "./marks.js";
 import { bothSides, copiesOf } from "./pairs.js";
@@ -129,7 +129,7 @@ export function openNamed(state) {
 }
 
 function rejectedPart(rejected, total) {
-  const rows = rejected.map(([rows, example]) => element("li", {}, element("strong", {}, count(rows)), " ", element("bdi", { dir: "auto" }, ...nodesOf(example))));
+  const rows = rejected.map(([rows, example]) => element("li", {}, element("strong", {}, count(rows)), " ", element("bdi", { dir: "auto" }, example)));
   const known = rejected.reduce((sum, [rows]) => sum + rows, 0);
   const earlier = total > known ? [element("p", { class: "quiet" }, `${known ? "and " : ""}${counted(total - known, "row", "rows")} whose reasons are not known here: of an earlier run, or of rarer kinds.`)] : [];
   return element("section", {}, element("h3", {}, "Rejected ", element("span", { class: "quiet" }, count(total))), element("p", { class: "quiet" }, "These rows cannot be used. Each reason, with how many rows it has and an example."), element("ul", { class: "rows" }, ...rows), ...earlier);
