@@ -6,6 +6,7 @@ Tests of swoop.spark.table_functions, swoop.spark.scalar_functions.
 from __future__ import annotations
 
 import datetime as dt
+import logging
 import random
 from collections.abc import Iterator
 from decimal import Decimal
@@ -16,6 +17,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 from pyspark.errors import PySparkException
+from pyspark.logger import PySparkLogger
 from pyspark.sql import SparkSession
 from pyspark.sql import types as T  # noqa: N812
 from pyspark.sql.udtf import AnalyzeArgument
@@ -195,7 +197,14 @@ def test_wrong_arguments_are_refused_when_a_query_is_analysed(sql: SparkSession)
         "3, k => 3, window => 9": "the first argument of swoop_topk must be a table",
     }.items():
         assert said in refused(sql, arguments), arguments
+    logged: list[logging.LogRecord] = []
+    handler = logging.Handler()
+    handler.emit = logged.append  # type: ignore[method-assign]
+    logger = PySparkLogger.getLogger("SQLQueryContextLogger")
+    logger.addHandler(handler)
     assert "min_similarity must be from 0 to 1" in refused(sql, "TABLE(sets), 1.5, window => 9", "swoop_families")
+    logger.removeHandler(handler)
+    assert not logged  # all that Java has to say of an error is not said beside it
 
 
 def test_what_an_analysis_refuses(spark: SparkSession) -> None:

@@ -2,12 +2,14 @@
 
 from __future__ import annotations
 
+import logging
 import os
 import sys
 from pathlib import Path
 from typing import Any
 
 from pyspark import SparkConf
+from pyspark.logger import PySparkLogger
 from pyspark.sql import SparkSession
 
 from swoop.spark.java import find_java
@@ -70,4 +72,6 @@ def session(master: str | None = None, *, name: str = "swoop", memory: str = "2g
         builder = builder.config("spark.ui.showConsoleProgress", str(sys.stderr.isatty()).lower())
     for key, value in wanted.items():
         builder = builder.config(key, value)
+    for what in ("SQL", "DataFrame"):  # they repeat each error that is raised, in one line with all of Java's stack
+        PySparkLogger.getLogger(f"{what}QueryContextLogger").setLevel(logging.CRITICAL)
     return builder.getOrCreate()
