@@ -200,7 +200,7 @@ def test_on_hdfs_and_s3(settings: dict[str, str], tmp_path: Path, request: pytes
     write_files(tmp_path / "in", rows, 4)
 
     def run(*folders: str) -> subprocess.CompletedProcess[str]:
-        return drive("tests.support.storage_driver", json.dumps(settings), str(tmp_path / "in"), *folders)
+        return drive("tests.support.storage_driver", json.dumps(settings), str(tmp_path / "in"), *folders, seconds=500)
 
     moments = list(killed_driver.MOMENTS)
     dying = moments if request.config.getoption("--kills") > 1 else moments[2:3]
