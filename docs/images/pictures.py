@@ -26,6 +26,7 @@ FOLDER = Path(__file__).parent
 SWOOP = [sys.executable, "-m", "swoop.cli"]
 WIDTH = 100
 THEMES = ("light", "dark")
+LATER = 500  # posts
 PICTURE = """<svg xmlns="http://www.w3.org/2000/svg" viewBox="0 0 {width} {height}" role="img">
 <style>
 .{unique_id}-matrix {{ font-family: ui-monospace, Menlo, Consolas, "DejaVu Sans Mono", monospace; font-size: {char_height}px;
@@ -71,7 +72,11 @@ def _theme(name: str) -> TerminalTheme:
 
 
 def draw_page(folder: Path) -> None:
-    """What ``swoop stream --serve`` shows of the same posts."""
+    """What ``swoop stream --serve`` shows of the same posts. The last ones come later: the first batch compiles the engine."""
+    posts, later = folder / "posts" / "posts.jsonl", folder / "later.jsonl"
+    rows = posts.read_text(encoding="utf-8").splitlines(keepends=True)
+    posts.write_text("".join(rows[:-LATER]), encoding="utf-8")
+    later.write_text("".join(rows[-LATER:]), encoding="utf-8")
     command = [*SWOOP, "stream", "posts", "--window", "30s", "-k", "5", "--no-equal", "--serve", "0", "--title", "Posts"]
     with subprocess.Popen(command, cwd=folder, stdout=subprocess.DEVNULL, stderr=subprocess.PIPE, text=True) as stream:
         try:
@@ -82,6 +87,9 @@ def draw_page(folder: Path) -> None:
                 for name in THEMES:
                     page = _open(browser, address, name)
                     page.locator(".pair").nth(4).wait_for(timeout=300_000)
+                    if later.exists():
+                        later.rename(posts.with_name("later.jsonl"))
+                    page.locator("#metric-rows", has_text=f"{len(rows):,}").wait_for(timeout=300_000)
                     page.locator("#timeline canvas").wait_for()
                     page.wait_for_timeout(1500)  # everything is drawn
                     _save(page, FOLDER / f"page-{name}.webp")
@@ -91,7 +99,7 @@ def draw_page(folder: Path) -> None:
 
 
 def _open(browser: Browser, address: str, scheme: Any) -> Page:
-    page = browser.new_page(viewport={"width": 1280, "height": 850}, color_scheme=scheme, reduced_motion="reduce")
+    page = browser.new_page(viewport={"width": 1280, "height": 800}, color_scheme=scheme, reduced_motion="reduce")
     page.goto(address)
     return page
 
