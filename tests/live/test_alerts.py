@@ -126,8 +126,6 @@ def test_alerts_are_those_of_brute_force(
     if similarity is not None and case.spec.join.similarity.name == "hamming":
         similarity = -similarity  # none is above 0
     finds_families = isinstance(case.spec.join, FamilySpec)
-    if similarity and case.spec.join.similarity.name == "hamming":
-        similarity = -similarity  # which is minus a distance
     asked = settings_for(to, **({"min_size": size} if finds_families else {"min_similarity": similarity}))
     with alerting(asked):
         live = run_again(fresh(folder), case, lambda batch: chance.random() < 0.6, chance)
