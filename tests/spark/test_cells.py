@@ -23,6 +23,7 @@ from hypothesis import HealthCheck, example, given, settings
 from hypothesis import strategies as st
 from pyspark.serializers import CloudPickleSerializer
 
+from swoop import errors
 from swoop.errors import CapacityExceeded, InternalError, InvalidArgument, InvalidFile, NotInWindow, SwoopError
 from swoop.join.topk_join import TopKJoin
 from swoop.live import chunks
@@ -298,8 +299,11 @@ def test_a_damaged_chunk_is_told(folder: Path) -> None:
         CellState.from_json(text.replace("watermark", "Watermark"))
 
 
-@pytest.mark.parametrize("error", [InvalidFile("damaged"), InternalError("a pair is lost")])
-def test_errors_of_cells_come_to_the_driver_as_they_are(error: SwoopError) -> None:
+@pytest.mark.parametrize(
+    "kind", [kind for kind in vars(errors).values() if isinstance(kind, type) and issubclass(kind, SwoopError)]
+)
+def test_errors_of_cells_come_to_the_driver_as_they_are(kind: type[SwoopError]) -> None:
+    error = kind("a pair is lost")
     found = error_from_json(error_to_json(error))
     assert (type(found), str(found)) == (type(error), str(error))
 

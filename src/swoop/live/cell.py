@@ -91,7 +91,7 @@ def error_from_json(data: bytes) -> SwoopError:
     """The error that :func:`error_to_json` has written."""
     found = json.loads(data)
     kind: type[SwoopError] = getattr(errors, found["error"], SwoopError)
-    return kind.__new__(kind, found["message"])  # its message is complete
+    return SwoopError.__new__(kind, found["message"])  # without the constructor: the message is complete
 
 
 class Cell:
