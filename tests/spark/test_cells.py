@@ -336,6 +336,11 @@ def test_records_that_outlive_their_first_sets(folder: Path) -> None:
 CRAFTS = (crafted._change_value, crafted._change_type, crafted._change_rows, crafted._change_columns)
 
 
+def on_both_sides(case: Run) -> Run:
+    """Every other set is on the right."""
+    return replace(case, batches=[[replace(r, stream=("left", "right")[r.id % 2]) for r in rows] for rows in case.batches])
+
+
 @pytest.mark.no_cover
 @pytest.mark.parametrize("finds", ["pairs", "two streams", "records", "families"])
 def test_crafted_unions(folder: Path, finds: str) -> None:
@@ -343,7 +348,7 @@ def test_crafted_unions(folder: Path, finds: str) -> None:
     case = lasting_records() if finds == "records" else scenario(two_streams=finds == "two streams")
     case = replace(case, spec=live_runs.families(case.spec, 0.3)) if finds == "families" else case
     if finds == "two streams":
-        case = replace(case, batches=[[replace(r, stream=("left", "right")[r.id % 2]) for r in rows] for rows in case.batches])
+        case = on_both_sides(case)
     cluster = Cluster(case, 2, random.Random(3))
     live = start(fresh(folder), cluster)
     for batch, rows in enumerate(case.batches[:5]):
@@ -377,6 +382,21 @@ def test_crafted_unions(folder: Path, finds: str) -> None:
             outcomes[type(error).__name__] += 1
     assert outcomes["refused"] > 100, outcomes
     assert outcomes["went on"] > 20, outcomes
+
+
+def test_a_union_with_columns_of_gigabytes(folder: Path) -> None:
+    """Only those columns have 64-bit offsets, which may be that of the newer sets alone."""
+    case = on_both_sides(scenario(two_streams=True))
+    live = start(fresh(folder), cluster := Cluster(case, 2, random.Random(3)))
+    for batch, rows in enumerate(case.batches[:5]):
+        live.process(batch, cluster.run(table(rows, case.spec), None, "run"))
+    union, found = live._steps._union(), list(live.topk)
+    place = union.column_names.index("newer_stream")
+    large = union.set_column(place, "newer_stream", union["newer_stream"].cast(pa.large_string()))
+    with patch.object(live._checkpoint, "read", lambda *_: [large]):
+        live._steps.restore(live._state, case.spec.k)
+    assert found
+    assert list(live._steps.snapshot(live._state).result) == found
 
 
 def test_crafted_names(folder: Path) -> None:

@@ -12,6 +12,7 @@ from typing import Any
 import pyarrow as pa
 import pyarrow.compute as pc
 
+from swoop.join.columns import large_type
 from swoop.join.restoring import demand
 
 IsType = Callable[[pa.DataType], bool]
@@ -63,7 +64,8 @@ def check_pairs(union: pa.Table, tiebreak: Iterable[str], two_streams: bool, sha
     check_columns(union, needed, ("newer_text", "older_text"))
     for name in names:
         kinds = [union[f"{which}_{name}"].type for which in ("newer", "older")]
-        demand(kinds[0] == kinds[1], f"{name} of newer and of older sets have the types {kinds[0]} and {kinds[1]}")
+        is_same = large_type(kinds[0]) == large_type(kinds[1])
+        demand(is_same, f"{name} of newer and of older sets have the types {kinds[0]} and {kinds[1]}")
     for name in shares:
         demand(name in union.column_names, f"there is no column {name!r}")
         kind = union[name].type
@@ -82,7 +84,7 @@ def check_families(union: pa.Table, key: tuple[str, ...], valid: range) -> None:
     check_columns(union, {**needed, "family": _INTEGER}, ("text",))
     told = union.filter(pc.is_valid(union["total"])) if "total" in union.column_names else union.slice(0, 0)
     check_columns(told, {**{f"first_{name}": kind for name, kind in needed.items()}, "total": _INTEGER}, ())
-    demand(union["id"].type == told["first_id"].type, "ids have different types")
+    demand(large_type(union["id"].type) == large_type(told["first_id"].type), "ids have different types")
     demand(all(time in valid for time in union["time"].unique().to_pylist()), "a set is not in the window")
     keys = {*zip(*(union[name].to_pylist() for name in key), strict=True)}
     demand(len(keys) == union.num_rows, "a set is in two families")
