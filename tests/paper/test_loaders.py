@@ -14,6 +14,7 @@ from typing import Any
 
 import numpy as np
 import pytest
+from pyspark.errors import PySparkException
 from pyspark.sql import DataFrame, SparkSession
 
 from swoop.errors import InvalidArgument, InvalidData, InvalidFile
@@ -211,6 +212,8 @@ def test_a_file_that_breaks_off_later(spark: SparkSession, tmp_path: Path) -> No
     sets = dblp(spark, path)
     with pytest.raises(InvalidFile, match="dblp.xml.gz is not a complete gzip file: .*truncated"):
         to_data_set("dblp", sets)
+    with pytest.raises(PySparkException, match="dblp.xml.gz is not a complete gzip file"):
+        sets.select("time").count()  # whatever is read of them
     path = put(tmp_path / "tweets.json.gz", '{"id": 1, "text": "good morning"}\n' * 10_000)
     path.write_bytes(path.read_bytes()[:-30])
     with pytest.raises(InvalidFile, match="file:.*/tweets.json.gz is truncated"):

@@ -20,6 +20,8 @@ from typing import Any
 
 import numpy as np
 import pyarrow as pa  # the annotations of a task's function must be available when it runs
+from py4j.protocol import Py4JJavaError
+from pyspark.errors import PySparkException
 from pyspark.sql import Column, DataFrame, SparkSession
 from pyspark.sql import functions as F  # noqa: N812
 from pyspark.sql import types as T  # noqa: N812
@@ -244,14 +246,16 @@ def _plain_errors(path: AnyPath) -> Iterator[None]:
     """Turn Spark's errors about a wrong file into errors of this package."""
     try:
         yield
-    except Exception as error:  # from Java, a worker or Connect: only their messages are alike
-        said = str(error)
-        if "[PATH_NOT_FOUND]" in said:
+    except PySparkException as error:
+        condition, parameters = error.getCondition(), error.getMessageParameters() or {}
+        if condition == "PATH_NOT_FOUND":
             raise InvalidArgument(f"there is no file or folder {os.fspath(path)!r}; pass a path that Spark can read") from None
-        if found := re.search(r"swoop\.errors\.InvalidFile: (.+)", said):
-            raise InvalidFile(found[1]) from None
-        if found := re.search(r"\[FAILED_READ_FILE.*? reading file (.+)\. ", said):
-            raise InvalidFile(f"{found[1]} is truncated; download it again") from None
+        if condition == "USER_RAISED_EXCEPTION":  # by _xml
+            raise InvalidFile(parameters["errorMessage"]) from None
+        raise
+    except Py4JJavaError as error:  # what reads Arrow passes on nothing but the text of Spark's own errors
+        if truncated := re.search(r"\[FAILED_READ_FILE.*? reading file (.+)\. ", str(error)):
+            raise InvalidFile(f"{truncated[1]} is truncated; download it again") from None
         raise
 
 
@@ -286,26 +290,30 @@ def _batches(columns: Sequence[str], rows: Iterable[Row]) -> Iterator[pa.RecordB
 def _xml(spark: SparkSession, path: str, kind: Kind) -> DataFrame:
     """The rows of XML files, one task per file. The beginning of the first one is checked right away."""
     files = _files(spark, path).select("path")
-    columns = ", ".join(f"{name} string" for name in kind.columns)
+    columns = (*kind.columns, "problem")
+
+    def parsed(file: str) -> Iterator[Row]:
+        """The rows of a file; its problem, if there is one, is a row of its own, since an exception would arrive as a text."""
+        try:
+            for row in parse(file, kind):
+                yield *row, None
+        except InvalidFile as error:
+            yield *(None for _ in kind.columns), str(error)
 
     def read(batches: Iterator[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
-        yield from _batches(kind.columns, (row for file in _paths(batches) for row in parse(file, kind)))
+        yield from _batches(columns, (row for file in _paths(batches) for row in parsed(file)))
 
     def begin(batches: Iterator[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
-        for file in _paths(batches):
-            problem = None
-            try:
-                next(parse(file, kind), None)
-            except InvalidFile as error:  # not raised: a cluster would retry
-                problem = str(error)
-            yield pa.record_batch({"problem": pa.array([problem], pa.string())})
+        yield from _batches(["problem"], (next(parsed(file), (None,))[-1:] for file in _paths(batches)))
 
     first = files.limit(1).mapInArrow(begin, "problem string").first()
     if first is None:
         raise InvalidArgument(f"there is no file in the folder {path!r}")
     if first.problem is not None:
         raise InvalidFile(first.problem)
-    return files.mapInArrow(read, columns)
+    rows = files.mapInArrow(read, ", ".join(f"{name} string" for name in columns))
+    problem = F.col("problem")
+    return rows.where(F.assert_true(problem.isNull(), problem).isNull()).drop(problem)
 
 
 def _paths(batches: Iterable[pa.RecordBatch]) -> Iterator[str]:
