@@ -1,7 +1,8 @@
 """The judge: every way to run gives the ordered result of brute force, at every moment.
 
-Tests of swoop.engine.arrival, swoop.engine.candidates, swoop.engine.check, swoop.engine.engine, swoop.engine.feed,
-swoop.engine.index, swoop.engine.settings, swoop.engine.sorting, swoop.engine.stock, swoop.engine.window, swoop.join.topk_join.
+Tests of swoop.engine.algorithm, swoop.engine.arrival, swoop.engine.candidates, swoop.engine.check, swoop.engine.engine,
+swoop.engine.feed, swoop.engine.index, swoop.engine.room, swoop.engine.settings, swoop.engine.sorting, swoop.engine.stock,
+swoop.engine.window, swoop.join.topk_join.
 """
 
 from __future__ import annotations

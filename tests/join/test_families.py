@@ -1,7 +1,8 @@
 """Families are those of brute force, at every moment, whichever way they are run.
 
-Tests of swoop.engine.families, swoop.engine.family_engine, swoop.engine.forest, swoop.join.arrivals, swoop.join.family_feed,
-swoop.join.family_history, swoop.join.family_storage, swoop.join.links.
+Tests of swoop.engine.families, swoop.engine.family_engine, swoop.engine.family_search, swoop.engine.forest,
+swoop.engine.kinship, swoop.join.arrivals, swoop.join.family_feed, swoop.join.family_history, swoop.join.family_storage,
+swoop.join.links.
 """
 
 from __future__ import annotations

@@ -16,7 +16,7 @@ PATHS = (
     "completion begun anew",
     "feed grown",
     "new base",
-    "numbers recycled",
+    "token ids recycled",
     "pool grown",
     "pool of pairs grown",
     "ring grown",
@@ -31,7 +31,7 @@ PATHS = (
     "stock settled",
     "table replaced",
     "texts grown",
-    "token numbers grown",
+    "token ids grown",
     "window shrunk",
 )
 """All that happens seldom."""
@@ -50,7 +50,7 @@ def tiny(rng: random.Random, most_valid: int) -> Thresholds:
         pending=rng.choice([2, 3, 16]),
         stock=rng.choice([1, 2, 8]),
         feed=rng.choice([1, 2, 8]),
-        numbers=rng.choice([1, 4, 64]),
+        token_ids=rng.choice([1, 4, 64]),
         smallest_ring=smallest_ring,
         smallest_arena=smallest_arena,
         oversize=rng.choice([4, 5, 16]),

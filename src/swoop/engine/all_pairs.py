@@ -27,18 +27,17 @@ import numpy as np
 from swoop.engine.arrival import enter_set, entered_set, rebase, request_room
 from swoop.engine.candidates import count_below, find_candidates, forget, relevant_sizes, visit_list
 from swoop.engine.compile import int64, jit, kernel, noinline
-from swoop.engine.feed import ENTER as ENTERS
-from swoop.engine.feed import EXPIRED, describe, describe_copies, note, note_by_next
+from swoop.engine.feed import ENTER, EXPIRED, describe, describe_copies, note, note_by_next
 from swoop.engine.index import list_of
 from swoop.engine.layout import (
     CHANGE,
     DONE,
-    EXPIRE,
     FEED_FULL,
-    FILL_STOCK,
     PENDING_FULL,
     SEEN,
     SHRINK,
+    STAGE_EXPIRE,
+    STAGE_FILL_STOCK,
     Arrival,
     Pairs,
     State,
@@ -319,7 +318,7 @@ def insert_pairs(state: AllPairsState) -> int:
         pair = stock.pending[q]
         keep(state, state.next, int64(min(pair.newer, pair.older)), int64(pair.overlap))
         if state.tracking:
-            note_by_next(state, ENTERS, pair)
+            note_by_next(state, ENTER, pair)
     state.candidate_count += count
     return DONE
 
@@ -338,21 +337,21 @@ def move_time(state: AllPairsState, now: int) -> int:
 @jit
 def insert_set(state: AllPairsState, arrival: Arrival) -> int:
     """Let one set arrive. Where copies count once, time moves on before: what has left the window has no copies."""
-    if state.stage == EXPIRE and state.records.are_kept:
+    if state.stage == STAGE_EXPIRE and state.records.are_kept:
         code = move_time(state, arrival.time)
         if code != DONE:
             return code
-    if state.stage == EXPIRE:
+    if state.stage == STAGE_EXPIRE:
         code = enter_set(state, arrival)
         if code != DONE:
             return code
-        state.stage = FILL_STOCK
+        state.stage = STAGE_FILL_STOCK
     code = insert_pairs(state)
     if code != DONE:
         return code
     tell_record(state)
     commit_arrival(state)
-    state.stage = EXPIRE
+    state.stage = STAGE_EXPIRE
     return DONE
 
 
@@ -442,7 +441,8 @@ def _grow(memory: Memory, path: str) -> None:
 
 def make_all_pairs(settings: Settings, first: int = 0) -> Engine:
     """An engine that keeps all pairs above the threshold, ``max_pairs`` at most."""
-    from swoop.engine.engine import Algorithm, Engine
+    from swoop.engine.algorithm import Algorithm
+    from swoop.engine.engine import Engine
 
     def start(memory: Memory) -> None:
         state = memory.state

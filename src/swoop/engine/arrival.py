@@ -15,11 +15,7 @@ from swoop.engine.index import append_to_list, list_of, rebase_lists, undo_appen
 from swoop.engine.layout import (
     ARENA_FULL,
     DONE,
-    ENTER,
-    EXPIRE,
     FEED_FULL,
-    FILL_SPARE,
-    FILL_STOCK,
     LISTS_FULL,
     PENDING_FULL,
     POOL_FULL,
@@ -28,6 +24,10 @@ from swoop.engine.layout import (
     SHRINK,
     SPARE_FULL,
     SPARE_PENDING_FULL,
+    STAGE_ENTER,
+    STAGE_EXPIRE,
+    STAGE_FILL_SPARE,
+    STAGE_FILL_STOCK,
     STOCK_FULL,
     Arrival,
     Index,
@@ -198,27 +198,27 @@ def entered_set(state: State) -> Arrival:
 def abort_arrival(memory: Any) -> None:
     """Undo an arrival that cannot go on. If it has filled the spare stock, that begins anew."""
     state = state_of(memory)
-    if state.stage >= FILL_SPARE:
+    if state.stage >= STAGE_FILL_SPARE:
         arrival = entered_set(state)
         leave_lists(state, arrival, arrival.size)
         leave_group(state)
         if state.records.are_kept:
             leave_record(state, arrival)
-    if state.stage == FILL_STOCK:
+    if state.stage == STAGE_FILL_STOCK:
         state.floor.completing = 0
-    state.stage = EXPIRE
+    state.stage = STAGE_EXPIRE
 
 
 @inline_early
 def insert_set(state: State, arrival: Arrival) -> int:
     """Let one set arrive (insert). Each stage asks for the room it needs before it changes anything."""
-    if state.stage == EXPIRE:
+    if state.stage == STAGE_EXPIRE:
         code = move_index_time(state, arrival.time)
         if code != DONE:
             return code
-        state.stage = ENTER
+        state.stage = STAGE_ENTER
         state.floor.steps = plan_completion(state)
-    if state.stage == ENTER:
+    if state.stage == STAGE_ENTER:
         if state.floor.steps > 0:
             code = complete(state)
             if code != DONE:
@@ -226,20 +226,20 @@ def insert_set(state: State, arrival: Arrival) -> int:
         code = enter_set(state, arrival)
         if code != DONE:
             return code
-        state.stage = FILL_SPARE
+        state.stage = STAGE_FILL_SPARE
     window = state.window
     if window.size_and_hits[ring_slot(window, state.next)] > 0 and state.oldest < state.next:
-        if state.stage == FILL_SPARE and state.floor.completing:
+        if state.stage == STAGE_FILL_SPARE and state.floor.completing:
             code = insert_candidates(state)
             if code != DONE:
                 return code
-        state.stage = FILL_STOCK
+        state.stage = STAGE_FILL_STOCK
         code = insert_candidates(state)
         if code != DONE:
             return code
     tell_record(state)
     commit_arrival(state)
-    state.stage = EXPIRE
+    state.stage = STAGE_EXPIRE
     return DONE
 
 
@@ -248,7 +248,7 @@ def insert_candidates(state: State) -> int:
     """Find the candidates of the arriving set and put them into the stock, or into the spare one."""
     forbid_inlining()
     arrival = entered_set(state)
-    is_spare = state.stage == FILL_SPARE
+    is_spare = state.stage == STAGE_FILL_SPARE
     stock = state.spare if is_spare else state.stock
     pre_candidates, verified = state.pre_candidates, state.verified
     hit_count = scan_lists(state, stock, arrival)

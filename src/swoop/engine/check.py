@@ -148,7 +148,7 @@ def _check_stock(engine: Engine, sets: dict[int, list[int]]) -> None:
     from swoop.engine.arrival import settle_spare
 
     everything = _all_pairs(engine, sets)
-    size = engine.stock_size
+    size = engine.settle()
     _check_orders(engine, everything, "stock", size)
     assert engine.floor is None or size >= engine.settings.k, "there is a floor, and fewer than k pairs"
     if engine.state.floor.completing:

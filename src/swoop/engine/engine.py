@@ -1,4 +1,4 @@
-"""The engine as Python sees it: owner of the arrays, which it makes, grows, and replaces by smaller ones.
+"""The engine as Python sees it: it runs kernels, gives them the room that they ask for, and reads what they have found.
 
 That arrays can be used is checked where they enter (``contents.py``). What a single set is, and that times do not fall from
 call to call, is the business of ``swoop.join``.
@@ -10,26 +10,23 @@ import secrets
 from collections import Counter
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from itertools import accumulate
 from typing import Any
 
 import numpy as np
 
-from swoop.engine.arrival import abort_arrival, advance, insert_sets, read_top, rebase, settle_stock
-from swoop.engine.candidates import SIZES_KNOWN
+from swoop.engine.algorithm import SWOOP, Algorithm
+from swoop.engine.arrival import abort_arrival
 from swoop.engine.contents import Contents, Names, checked_sets
-from swoop.engine.index import SIZES
 from swoop.engine.interning import Interning
-from swoop.engine.layout import CHANGE, DONE, REBASE, SEEN, SHRINK, Batch, State
-from swoop.engine.memory import Memory, power_of_two
-from swoop.engine.records import fill_table
+from swoop.engine.layout import DONE, REBASE, SHRINK, Batch
+from swoop.engine.memory import Memory
+from swoop.engine.room import Room, counted_as
 from swoop.engine.settings import Settings, write_settings
-from swoop.engine.sorting import DIGITS
 from swoop.engine.structures import arrays_of
 from swoop.engine.tokens import INTEGER, Tokens
 from swoop.engine.vocabulary import intern_integers, intern_texts
-from swoop.engine.window import move_sets
 from swoop.errors import CapacityExceeded, InternalError, InvalidType
 
 COUNTERS = ("pre_candidates", "verified", "candidate_count")
@@ -40,95 +37,6 @@ _BATCH = tuple(f"batch.{name}" for name in arrays_of(Batch))
 
 NOT_ASKED = np.empty(0, np.int64)
 """In place of identities that nobody wants to know."""
-
-# Arrays that grow together. Kernels look at the size of the last one of each, so the others are never smaller.
-_BY_SET = ("probe.list_size", "probe.list_order", "probe.list_from", "probe.list_newest")
-_BY_PENDING = ("stock.pending_ends", "stock.pending")
-_BY_SPARE_PENDING = ("spare.pending_ends", "spare.pending")
-_BY_CHANGES = ("feed.seen", "feed.changes")
-_BY_DRAFT = ("draft.pairs", "draft.ends", "draft.ranks", "draft.moved")
-_BY_SPARE = (*_BY_DRAFT, "spare.ends", "spare.ranks", "spare.pairs")
-_BY_STOCK = (*_BY_SPARE, "stock.ends", "stock.ranks", "stock.pairs")  # the spare stock will take the place of the other
-
-_GROWN = {
-    "window.ring": "ring grown",
-    "window.arena": "arena grown",
-    "index.pool": "pool grown",
-    "probe.list_newest": "room for a set grown",
-    "stock.pending": "room for pending pairs grown",
-    "stock.pairs": "stock grown",
-    "spare.pending": "room for pending pairs of the spare stock grown",
-    "spare.pairs": "spare stock grown",
-    "feed.changes": "feed grown",
-    "all_pairs.pool": "pool of pairs grown",
-    "all_pairs.ended": "room for ended pairs grown",
-}
-"""What kernels ask for, and how it is counted."""
-
-
-def read_stock(engine: Engine, most: int | None) -> tuple[np.ndarray, np.ndarray | None]:
-    """The first pairs of the stock. O(k)."""
-    size, once = engine.stock_size, engine.settings.copies_once
-    rows = np.zeros(size if most is None else min(size, most), CHANGE)
-    seen = np.zeros(len(rows) if once else 0, SEEN)
-    read_top(engine.memory.words, rows, seen)
-    return rows, seen if once else None
-
-
-@dataclass(frozen=True)
-class Algorithm:
-    """What an engine runs: its own algorithm, unless it is given another.
-
-    Attributes
-    ----------
-    insert
-        The kernel that inserts the sets of the batch.
-    settle
-        Brings the stock up to the index time and returns its size.
-    advance
-        The kernel that moves the index time.
-    rebase
-        The kernel that counts arrival numbers from a later base.
-    read
-        Gives the first pairs of a settled stock, or all of them, as rows of ``layout.CHANGE`` and, where copies count once, of
-        ``layout.SEEN``.
-    layout
-        The state, with what the algorithm adds to it.
-    start
-        Fills in what is added.
-    with_stock
-        Arrays that are made as long as the stock, before it.
-    with_ring
-        Arrays with an element for each set of the ring, which moves with it.
-    as_ring
-        Arrays that are as long as the ring, at least.
-    grow
-        Makes an array longer that is added.
-    """
-
-    insert: Callable[[np.ndarray], int]
-    settle: Callable[[Engine], int]
-    advance: Callable[[np.ndarray, int], int] = advance
-    rebase: Callable[[np.ndarray], None] = rebase
-    read: Callable[[Engine, int | None], tuple[np.ndarray, np.ndarray | None]] = read_stock
-    layout: type[State] = State
-    start: Callable[[Memory], None] | None = None
-    with_stock: tuple[str, ...] = ()
-    with_ring: tuple[str, ...] = ()
-    as_ring: tuple[str, ...] = ()
-    grow: Callable[[Memory, str], None] | None = None
-
-
-def settle_engine(engine: Engine) -> int:
-    """Put the pairs that have come since in order, and complete the stock if that is due."""
-    size = settle_stock(engine.memory.words)
-    if size < 0:  # memory ran out, or Ctrl-C came, in the middle of a completion
-        engine.advance(engine.now)
-        size = settle_stock(engine.memory.words)
-    return size
-
-
-SWOOP = Algorithm(insert_sets, settle_engine)
 
 
 class _Single:
@@ -163,7 +71,7 @@ class Engine:
         self._single: _Single | None = None
         self._spare_tokens = self._spare_bytes = 0  # room for tokens that is known to be there
         write_settings(self.state, settings, first)
-        _make_first_room(self.memory, settings, algorithm)
+        self.room = Room(self.memory, settings, algorithm)
         self.interning = Interning(self.memory, thresholds, secrets.randbits(63) | 1, self._taken)
         if algorithm.start is not None:
             algorithm.start(self.memory)
@@ -171,7 +79,7 @@ class Engine:
     def __reduce__(self) -> Any:
         raise InvalidType("an engine holds addresses of its arrays, so it cannot be copied or pickled")
 
-    # room
+    # running
 
     def run(self, kernel: Callable[..., int], *arguments: int) -> None:
         """Call a kernel until it is done, giving it what it asks for."""
@@ -186,11 +94,13 @@ class Engine:
                     return
                 if code == REBASE:
                     self._taken["new base"] += 1
-                    self._rebase()
+                    self.algorithm.rebase(self.memory.words)
+                    if self.state.next >= self.state.limits.last_number:
+                        raise CapacityExceeded("the window holds more than 2**31 sets; use a shorter window")
                 else:
                     path = self.memory.paths[code]
-                    self._taken[_GROWN.get(path, "room of another algorithm grown")] += 1
-                    self._grow(path, self.state.needed)
+                    self._taken[counted_as(path)] += 1
+                    self.room.grow(path, self.state.needed)
         except BaseException:
             self.ready()
             raise
@@ -202,72 +112,6 @@ class Engine:
         if self._is_running:
             abort_arrival(self.memory.words)
             self._is_running = False
-
-    def _grow(self, path: str, needed: int) -> None:
-        memory = self.memory
-        if path == "window.ring":
-            self._move_window(2 * memory["window.ring"].size, memory["window.arena"].size)
-        elif path == "window.arena":
-            arena = memory["window.arena"].size
-            is_enough = self._tokens_of_copies() > needed // 4  # which are dropped when the window is moved
-            self._move_window(memory["window.ring"].size, arena if is_enough else power_of_two(needed + needed // 4))
-        elif path == "index.pool":
-            if needed > 2**31 - 1:
-                raise CapacityExceeded("the window holds more than 2**31 tokens; use a shorter window")
-            memory.resize((path,), min(needed + max(needed // 4, min(needed, 1 << 18)), 2**31 - 1))
-        elif path == "probe.list_newest":
-            memory.resize(("sort_room.spare", *_BY_SET), needed + needed // 4)
-        elif path == "stock.pending":
-            memory.resize(("sort_room.spare", *_BY_PENDING), 2 * needed)
-        elif path == "spare.pending":
-            memory.resize(("sort_room.spare", *_BY_SPARE_PENDING), 2 * needed)
-        elif path in ("stock.pairs", "spare.pairs"):
-            memory.resize((*self.algorithm.with_stock, *_BY_STOCK), needed + needed // 2)
-        elif path == "feed.changes":
-            memory.resize(_BY_CHANGES if self.settings.copies_once else (path,), 2 * needed)
-        elif self.algorithm.grow is not None:
-            self.algorithm.grow(memory, path)
-
-    def _tokens_of_copies(self) -> int:
-        """How much of the arena is taken by copies that count no more."""
-        memory, state = self.memory, self.state
-        if not self.settings.copies_once or state.oldest == state.next:
-            return 0
-        places = self._places()
-        begin = memory["window.ring"]["start"][places[0]]
-        return int(state.window.arena_end - begin - memory["window.size_and_hits"][places].sum())
-
-    def _rebase(self) -> None:
-        self.algorithm.rebase(self.memory.words)
-        if self.state.next >= self.state.limits.last_number:
-            raise CapacityExceeded("the window holds more than 2**31 sets; use a shorter window")
-
-    def _move_window(self, ring: int, arena: int) -> None:
-        memory = self.memory
-        sizes = {
-            "window.ring": ring,
-            "window.size_and_hits": ring,
-            "window.side": ring,
-            "window.record": ring if self.settings.copies_once else 0,
-            "window.arena": arena,
-            "probe.hit_sets": ring + 1,
-        }
-        new = {path: memory.new(path, size) for path, size in sizes.items()}
-        numbers = np.arange(self.state.oldest, self.state.next)
-        for path in self.algorithm.with_ring:
-            new[path] = memory.new(path, ring)
-            new[path][numbers & (ring - 1)] = memory[path][numbers & (memory["window.ring"].size - 1)]
-        end = move_sets(memory.words, *(new[f"window.{name}"] for name in ("ring", "size_and_hits", "side", "record", "arena")))
-        if self.settings.copies_once:
-            memory.resize(("records.entries",), ring)
-            new["records.free"] = memory.new("records.free", ring)
-            free, records = memory["records.free"], self.state.records
-            places = np.arange(records.free_first, records.free_first + records.free_count) & (free.size - 1)
-            new["records.free"][: records.free_count] = free[places]
-            new["records.table"] = memory.new("records.table", 2 * ring)
-            fill_table(memory.words, new["records.table"])
-        memory.resize(self.algorithm.as_ring, ring)
-        memory.install(new, {"window.arena_end": end, "records.free_first": 0})
 
     # arrivals
 
@@ -387,11 +231,6 @@ class Engine:
         """The index time."""
         return self.state.now
 
-    @property
-    def stock_size(self) -> int:
-        """How many pairs the stock holds at the index time."""
-        return self.settle()
-
     def settle(self) -> int:
         """Bring the stock up to the index time. How many pairs it holds."""
         self.ready()
@@ -463,10 +302,17 @@ class Engine:
         """Forget all changes; ``stop`` is the number of the next one."""
         if stop == self.state.feed.taken:
             return
-        is_large = self.memory["feed.changes"].size > self._thresholds.most_feed
-        paths = _BY_CHANGES if self.settings.copies_once else _BY_CHANGES[1:]
-        smaller = {path: self.memory.new(path, self._thresholds.feed) for path in paths} if is_large else {}
+        is_large = self.memory[self.room.feed[-1]].size > self._thresholds.most_feed
+        smaller = {path: self.memory.new(path, self._thresholds.feed) for path in self.room.feed} if is_large else {}
         self.memory.install(smaller, {"feed.end": 0, "feed.taken": stop})
+
+    def _hand_over_feed(self, fresh: Engine) -> None:
+        """Let another engine, which has none, have this one's feed."""
+        feed = self.state.feed
+        fresh.memory.install(
+            {path: self.memory[path] for path in self.room.feed},
+            {"tracking": self.settings.tracking, "feed.end": feed.end, "feed.taken": feed.taken},
+        )
 
     def tokens_of(self, arrival: int) -> Tokens:
         """The tokens of a valid set."""
@@ -561,11 +407,7 @@ class Engine:
         fresh.state.now = now
         if self.settings.tracking:
             fresh.settle()  # pending pairs may be in the top-k, and the feed has told of them
-            feed = self.state.feed
-            fresh.memory.install(
-                {path: self.memory[path] for path in _BY_CHANGES},
-                {"tracking": 1, "feed.end": feed.end, "feed.taken": feed.taken},
-            )
+            self._hand_over_feed(fresh)
         fresh.settings = self.settings
         fresh.counters = self.counters
         fresh._taken.update(self._taken_by_kernels())
@@ -585,36 +427,15 @@ class Engine:
 
     def warm(self) -> None:
         """Run the kernels that few sets bring about, so that they are compiled."""
-        self._move_window(self.memory["window.ring"].size, self.memory["window.arena"].size)
+        self.room.move_window(self.memory["window.ring"].size, self.memory["window.arena"].size)
         self.interning.recycle(0)
         self.algorithm.rebase(self.memory.words)
         abort_arrival(self.memory.words)
 
     def shrink(self) -> None:
-        """Go on in arrays that fit the window as it is now. O(window)."""
+        """Move to arrays that fit the window as it is now. O(window)."""
         self.settle()  # what was interrupted is in the feed
         self.restore(self.contents(), self.now)
-
-
-def _make_first_room(memory: Memory, settings: Settings, algorithm: Algorithm) -> None:
-    """Of everything but the vocabulary, which sees to its own."""
-    thresholds = settings.thresholds
-    memory.resize(("window.ring", "window.size_and_hits", "window.side", *algorithm.with_ring), thresholds.sets)
-    memory.resize(("probe.hit_sets",), thresholds.sets + 1)
-    memory.resize(("window.arena",), thresholds.arena)
-    memory.resize(("index.pool",), thresholds.pool)
-    memory.replace("index.free_segments", np.full(SIZES, -1, np.int32))
-    memory.resize(_BY_SET, thresholds.set_tokens)
-    memory.resize((*_BY_PENDING, *_BY_SPARE_PENDING), thresholds.pending)
-    memory.resize(("sort_room.spare",), max(thresholds.pending, thresholds.set_tokens))
-    memory.resize(("sort_room.counts",), DIGITS)
-    memory.resize(("stock.crops", "spare.crops"), SIZES_KNOWN**2)
-    memory.resize((*algorithm.with_stock, *_BY_STOCK), thresholds.stock)
-    if settings.tracking:
-        memory.resize(_BY_CHANGES if settings.copies_once else _BY_CHANGES[1:], thresholds.feed)
-    if settings.copies_once:
-        memory.resize(("window.record", "records.entries", "records.free"), thresholds.sets)
-        memory.resize(("records.table",), 2 * thresholds.sets)
 
 
 def make_engine(name: str, settings: Settings, first: int = 0) -> Engine:

@@ -9,10 +9,13 @@ from dataclasses import dataclass, replace
 
 import numpy as np
 
+from swoop.engine.algorithm import Algorithm
 from swoop.engine.check import check_sets, key_of
 from swoop.engine.contents import Contents
-from swoop.engine.engine import NO_SETS, Algorithm, Engine
-from swoop.engine.families import FAMILY, FamilyState, advance, insert_sets, rebase
+from swoop.engine.engine import NO_SETS, Engine
+from swoop.engine.families import advance, insert_sets, rebase
+from swoop.engine.family_search import LONG
+from swoop.engine.kinship import FAMILY, FamilyState
 from swoop.engine.memory import Memory
 from swoop.engine.settings import Settings
 from swoop.errors import InvalidData
@@ -41,7 +44,7 @@ def _start(memory: Memory) -> None:
 
 
 def _grow(memory: Memory, path: str) -> None:
-    memory.resize((path,), memory["index.slots"].size if path == "kinship.runs" else 2 * memory.state.needed)
+    memory.resize(("kinship.runs",), memory["index.slots"].size)
 
 
 def _settle(engine: Engine) -> int:
@@ -49,7 +52,16 @@ def _settle(engine: Engine) -> int:
 
 
 FAMILIES = Algorithm(
-    insert_sets, _settle, advance, rebase, layout=FamilyState, start=_start, with_ring=_BY_SET, as_ring=_BY_FAMILY, grow=_grow
+    insert_sets,
+    _settle,
+    advance,
+    rebase,
+    layout=FamilyState,
+    start=_start,
+    with_ring=_BY_SET,
+    as_ring=_BY_FAMILY,
+    feed=("kinship.changes",),
+    grow=_grow,
 )
 
 
@@ -86,30 +98,18 @@ class FamilyEngine(Engine):
 
     # the feed
 
-    @property
-    def has_changes(self) -> bool:
-        return self.state.kinship.end > 0
-
     def family_changes(self) -> tuple[int, np.ndarray]:
         """The changes that were not forgotten yet: the number of the first, from 0 on, and rows of ``FAMILY_CHANGE``."""
         self.ready()
-        kinship = self.state.kinship
-        return kinship.taken, self.memory["kinship.changes"][: kinship.end].copy()
+        feed = self.state.feed
+        return feed.taken, self.memory["kinship.changes"][: feed.end].copy()
 
     def links(self) -> tuple[int, np.ndarray, np.ndarray]:
         """With ``LINKS``, those that were not forgotten yet: the number of the first, and the newer and the older sets."""
         first, rows = self.family_changes()
         return first, np.ascontiguousarray(rows["family"]), np.ascontiguousarray(rows["into"])
 
-    def forget_changes(self, stop: int) -> None:
-        if stop == self.state.kinship.taken:
-            return
-        path = "kinship.changes"
-        is_large = self.memory[path].size > self._thresholds.most_feed
-        smaller = {path: self.memory.new(path, self._thresholds.feed)} if is_large else {}
-        self.memory.install(smaller, {"kinship.end": 0, "kinship.taken": stop})
-
-    # going on elsewhere
+    # restoring
 
     def known(self) -> Known:
         """The families of the window."""
@@ -122,17 +122,12 @@ class FamilyEngine(Engine):
         """Begin anew with a given window and its families. Raises InvalidData if they are to be verified and are wrong."""
         fresh = FamilyEngine(replace(self.settings, tracking=0), contents.first)
         fresh._taken.update(self._taken)
-        memory = fresh.memory
         fresh._begin_given(known.families, len(known.members), is_verified)
         fresh.give(known.members)
         fresh.insert(contents.times, contents.offsets, contents.tokens, contents.sides)
         fresh._end_given(len(known.families))
         fresh.state.now = now
-        own = self.state.kinship
-        memory.install(
-            {"kinship.changes": self.memory["kinship.changes"]},
-            {"tracking": self.settings.tracking, "kinship.end": own.end, "kinship.taken": own.taken},
-        )
+        self._hand_over_feed(fresh)
         fresh.settings = self.settings
         fresh.counters = self.counters
         self.__dict__ = fresh.__dict__
@@ -175,7 +170,7 @@ class FamilyEngine(Engine):
         self.restore_families(self.contents(), self.known(), self.now)
 
     def warm(self) -> None:
-        self._move_window(self.memory["window.ring"].size, self.memory["window.arena"].size)
+        self.room.move_window(self.memory["window.ring"].size, self.memory["window.arena"].size)
         self.interning.recycle(0)
         rebase(self.memory.words)
 
@@ -233,12 +228,10 @@ def _check_circles(engine: FamilyEngine, sets: dict[int, list[int]]) -> None:
 
 def _check_runs(engine: FamilyEngine, sets: dict[int, list[int]]) -> None:
     """From its run on, a long list has sets of one family only."""
-    from swoop.engine.families import _LONG
-
     memory, mask, oldest = engine.memory, engine.memory["window.ring"].size - 1, engine.state.oldest
     known = min(engine.state.vocabulary.id_count, memory["kinship.runs"].size)
     for at, (newest, size, rest, capacity) in enumerate(memory["index.slots"][:known].tolist()):
-        if not capacity or size < _LONG or newest < oldest:
+        if not capacity or size < LONG or newest < oldest:
             continue
         entries = [*memory["index.pool"][rest : rest + size - 1].tolist(), newest]
         run = [number for number in entries if number >= max(oldest, int(memory["kinship.runs"][at]))]

@@ -95,7 +95,7 @@ class Interning:
         """
         memory, vocabulary = self._memory, self._vocabulary
         recycle(memory.words, steps)
-        self._taken["numbers recycled"] += 1
+        self._taken["token ids recycled"] += 1
         if vocabulary.migration_cursor:
             return
         wanted = self._table_for(max(vocabulary.entries, vocabulary.asked))
@@ -122,8 +122,8 @@ class Interning:
             return
         if token_ids * side_count > 2**31 - 1:
             raise CapacityExceeded("the window holds more than 2**31 different tokens; use a shorter window")
-        self._taken["token numbers grown"] += 1
-        new = max(memory.grown(token_ids), self._thresholds.numbers)
+        self._taken["token ids grown"] += 1
+        new = max(memory.grown(token_ids), self._thresholds.token_ids)
         memory.resize(("vocabulary.free_ids",), new)
         memory.resize(("probe.membership",), new // 64 + 1)
         memory.resize(("index.slots",), new * side_count)

@@ -1,7 +1,7 @@
 """The state of one engine: its structures, each declared here and nowhere else (see ``structures.py``).
 
 A kernel that runs out of room changes nothing, leaves the number of elements it needs in ``needed`` and returns the number of
-the array among :data:`ARRAYS`; Python grows the array and calls the kernel again, which goes on where it stopped.
+the array among :data:`ARRAYS`; Python grows the array and calls the kernel again, which resumes where it stopped.
 """
 
 from __future__ import annotations
@@ -14,7 +14,7 @@ import numpy as np
 from swoop.engine.compile import int64, jit
 from swoop.engine.structures import arrays_of, structure, view_of
 
-EXPIRE, ENTER, FILL_SPARE, FILL_STOCK = range(4)
+STAGE_EXPIRE, STAGE_ENTER, STAGE_FILL_SPARE, STAGE_FILL_STOCK = range(4)
 """The stages of an arrival: expiry and its part of a completion; the set enters the window and its lists; its pairs enter the
 spare stock; its pairs enter the stock."""
 
@@ -224,9 +224,9 @@ class Floor(ctypes.Structure):
 
 @structure
 class Feed(ctypes.Structure):
-    """The change feed."""
+    """The change feed. Families use its numbers, and have rows of their own (``kinship.py``)."""
 
-    end: int
+    end: int  # changes that are in the feed
     taken: int  # changes that were taken from the feed so far
     entering: int  # rank from which on pairs enter the top-k in place of expired ones; -1: none do
     changes: Annotated[Any, CHANGE]

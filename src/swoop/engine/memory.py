@@ -173,5 +173,5 @@ def _whole_pages(size: int) -> int:
 
 
 def power_of_two(size: int) -> int:
-    """The next power of two that is no smaller, and 2 at least."""
+    """The smallest power of two that is at least ``size``, and at least 2."""
     return 1 << max(size - 1, 1).bit_length()

@@ -19,7 +19,7 @@ class Thresholds:
     ----------
     sets, arena
         Room of a new window: sets and their tokens; powers of two.
-    pool, set_tokens, pending, stock, feed, numbers
+    pool, set_tokens, pending, stock, feed, token_ids
         Room of a new engine: entries of long lists, tokens of an arriving set, pending pairs, pairs, changes, token ids.
     smallest_ring, smallest_arena, oversize
         A window is moved to smaller arrays if it fills less than one part in ``oversize`` of them, which is 4 at least, and
@@ -59,7 +59,7 @@ class Thresholds:
     pending: int = 1 << 10
     stock: int = 256
     feed: int = 256
-    numbers: int = 1 << 10
+    token_ids: int = 1 << 10
     smallest_ring: int = 1 << 12
     smallest_arena: int = 1 << 16
     oversize: int = 16

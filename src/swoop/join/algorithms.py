@@ -43,8 +43,8 @@ def make_engine(spec: JoinSpec, first: int = 0) -> Any:
 
 def make_family_engine(spec: FamilySpec, *, tracking: bool = False, links: bool = False) -> Any:
     """An engine of families, with a feed of changes or one of links, if asked for."""
-    from swoop.engine.families import LINKS
     from swoop.engine.family_engine import FamilyEngine
+    from swoop.engine.kinship import LINKS
     from swoop.engine.settings import Settings
 
     similarity = spec.similarity

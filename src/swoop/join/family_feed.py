@@ -225,7 +225,7 @@ class FamilyFeed:
 
     def waiting(self) -> FamilyRows:
         """All changes that nobody has asked for."""
-        from swoop.engine.families import FAMILY_CHANGE
+        from swoop.engine.kinship import FAMILY_CHANGE
 
         parts = [rows for _, rows, _ in self._parts]
         return FamilyRows(

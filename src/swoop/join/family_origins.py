@@ -17,8 +17,8 @@ import numpy as np
 import pyarrow as pa
 
 from swoop.engine.contents import MAX_COUNT, check_window
-from swoop.engine.families import FAMILY
 from swoop.engine.family_engine import Known
+from swoop.engine.kinship import FAMILY
 from swoop.engine.tokens import Tokens
 from swoop.join.families import Families
 from swoop.join.family_storage import check_families

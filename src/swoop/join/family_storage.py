@@ -13,8 +13,8 @@ import numpy as np
 import pyarrow as pa
 
 from swoop.engine.contents import MAX_COUNT, Contents, check_window
-from swoop.engine.families import FAMILY, FAMILY_CHANGE
 from swoop.engine.family_engine import Known
+from swoop.engine.kinship import FAMILY, FAMILY_CHANGE
 from swoop.join.family_feed import KINDS, FamilyRows
 from swoop.join.feed import no_records
 from swoop.join.kept import whole

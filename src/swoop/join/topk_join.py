@@ -417,7 +417,7 @@ class TopKJoin(Arrivals):
             return Stats(
                 sets=engine.arrivals,
                 window_size=engine.arrivals - engine.oldest,
-                stock_size=engine.stock_size,
+                stock_size=engine.settle(),
                 vocabulary_size=engine.vocabulary_size,
                 pre_candidates=counters["pre_candidates"],
                 verified=counters["verified"],

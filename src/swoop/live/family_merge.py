@@ -20,7 +20,7 @@ from typing import Any, NamedTuple
 import numpy as np
 import pyarrow as pa
 
-from swoop.engine.families import BORN, ENDED, FAMILY, FAMILY_CHANGE, GREW, MERGED
+from swoop.engine.kinship import BORN, ENDED, FAMILY, FAMILY_CHANGE, GREW, MERGED
 from swoop.join.family_feed import FamilyRows, make_changes, make_list
 from swoop.join.family_snapshot import Order, check_view, no_family
 from swoop.join.ids import read_id

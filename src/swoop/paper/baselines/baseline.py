@@ -4,7 +4,8 @@ from __future__ import annotations
 
 from dataclasses import replace
 
-from swoop.engine.engine import Algorithm, Engine, settle_engine
+from swoop.engine.algorithm import Algorithm, settle_engine
+from swoop.engine.engine import Engine
 from swoop.engine.memory import Memory
 from swoop.engine.settings import Settings
 from swoop.paper.baselines import arrival, static
