@@ -26,7 +26,7 @@ def report(sets: int, rounds: int) -> list[str]:
         "",
         "## Copies and families",
         "",
-        f"k = 10, windows of 10,000 sets, {sets:,} sets in bulk; sets per CPU second, best of {rounds}.",
+        f"k = 10, windows of 10,000 sets, {sets:,} sets in batches; sets per CPU second, best of {rounds}.",
         "",
         '| data set | `copies="each"` | `copies="once"` | | changes tracked: each | once | |',
         "|---|--:|--:|--:|--:|--:|--:|",
