@@ -3,7 +3,7 @@
 >>> import swoop
 >>> join = swoop.TopKJoin(k=10, window="1 hour", similarity="jaccard")
 
-Numba, Arrow and what else is heavy are imported at first use.
+Numba, Arrow and other heavy packages are imported at first use.
 """
 
 from __future__ import annotations

@@ -1,4 +1,4 @@
-"""Where files are: paths of this machine, and addresses of other file systems, which only Spark knows."""
+"""Where files are: paths on this machine, or addresses of other file systems, which only Spark knows."""
 
 from __future__ import annotations
 
@@ -21,7 +21,7 @@ def is_remote(address: str | os.PathLike[str]) -> bool:
 
 
 def local_path(given: str | os.PathLike[str]) -> str:
-    """A path of this machine, whole, however it is written.
+    """The absolute form of a path on this machine, however it is written.
 
     >>> local_path("file:/a b/c"), local_path("file:///a b/c/"), local_path("/a/../b")
     ('/a b/c', '/a b/c', '/b')

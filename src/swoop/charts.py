@@ -64,7 +64,7 @@ def _altair() -> Any:
 
 
 def topk(pairs: Sequence[Pair], most: int = 50) -> Chart:
-    """One bar per pair, its length the similarity, for the first ``most`` pairs in the given order.
+    """One bar per pair, as long as the pair is similar, for the first ``most`` pairs in the given order.
 
     Examples
     --------
@@ -98,7 +98,7 @@ def topk(pairs: Sequence[Pair], most: int = 50) -> Chart:
 def changes(feed: Sequence[Change], most: int = 30) -> Chart:
     """Which pairs were in the top-k when: one bar per stay, coloured by how it ended.
 
-    Stays that began before the first change of ``feed`` are drawn from there, and those that have not ended up to the last.
+    Stays that began before the first change of ``feed`` are drawn from that change, and unfinished ones up to the last change.
 
     Parameters
     ----------
@@ -205,10 +205,10 @@ def _lives(alt: Any, rows: list[dict[str, Any]], axis: _TimeAxis, fields: Sequen
 
 
 def families(feed: Sequence[FamilyChange], most: int = 30) -> Chart:
-    """Which families there were when, and how they grew: one bar per family, coloured by how it ended, a tick for each set.
+    """Which families there were when, and how they grew: a bar per family, coloured by how it ended, with a tick for each set.
 
-    A family is drawn from its second set on, with which it is born. Those that were there before the first change of ``feed``
-    are drawn from there, and those that have not ended up to the last.
+    A bar begins with the family's second set, with which it is born. Families from before the first change of ``feed``
+    are drawn from that change, and unfinished ones up to the last change.
 
     Parameters
     ----------
@@ -256,7 +256,7 @@ def family_history(found: Sequence[Family], most: int = 30) -> Chart:
     Parameters
     ----------
     found
-        The result of :func:`swoop.families_history`, or of :meth:`swoop.Families.families`.
+        The result of :func:`swoop.families_history` or :meth:`swoop.Families.families`.
     most
         The maximum number of families; those with the most sets are shown.
     """

@@ -28,7 +28,7 @@ class IllBehavedSimilarity(InvalidArgument):
 
 
 class NotInWindow(SwoopError, LookupError):
-    """The set asked for is not, or no longer, in the window."""
+    """The requested set is not, or no longer, in the window."""
 
 
 class InvalidFile(SwoopError, ValueError):
@@ -38,15 +38,15 @@ class InvalidFile(SwoopError, ValueError):
 class CapacityExceeded(SwoopError, MemoryError):
     """The window would hold more than the engine can address, or more pairs than ``max_pairs``.
 
-    In a batch, rows may have arrived before the one for which there is no room: ``arrived`` says how many. That row and those
-    behind it have not.
+    In a batch, the rows before the one for which there is no room have arrived; ``arrived`` says how many. That row and those
+    after it have not.
     """
 
     arrived: int = 0
 
 
 def too_many_pairs(count: int, most: int, when: str) -> CapacityExceeded:
-    """Where all pairs above a threshold are asked for, and there would be more than ``max_pairs``."""
+    """The error if all pairs above a threshold are requested, and there would be more than ``max_pairs``."""
     return CapacityExceeded(
         f"{when} there would be {count:,} pairs, more than max_pairs={most:,}. Use a higher min_similarity, a shorter window "
         'or a larger max_pairs; or, if many sets are equal or alike, copies="once" or swoop.Families'
@@ -54,7 +54,7 @@ def too_many_pairs(count: int, most: int, when: str) -> CapacityExceeded:
 
 
 class UnusableRows(UserWarning):
-    """``count`` rows of a history are unusable and left out; ``details`` say more about them."""
+    """``count`` rows of a history are unusable and left out; ``details`` says why."""
 
     def __init__(self, count: int, details: str) -> None:
         super().__init__(f"{count} rows are unusable and left out; {details}")
@@ -62,7 +62,7 @@ class UnusableRows(UserWarning):
 
 
 class InternalError(SwoopError, RuntimeError):
-    """Swoop has detected a defect of its own, and stops rather than give a wrong result."""
+    """Swoop has detected a defect of its own, and stops rather than return a wrong result."""
 
     def __init__(self, what: str) -> None:
         super().__init__(f"{what}. This is a defect in Swoop, not in your data: please report it, with the stream if you can")

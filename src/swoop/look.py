@@ -25,8 +25,7 @@ PAPER, CARD, INK, QUIET, LINE, ACCENT, WASH, PALE, BAD, _ = (light for light, _ 
 """Charts are drawn on light ground."""
 
 BLUE, AMBER, PLUM = "#2a5d8f", "#c07a1c", "#6a4c93"
-SERIES = (ACCENT, BLUE, AMBER, PLUM, QUIET)
-"""Of lines in one chart, ours first."""
+"""Of lines in one chart, beside the accent."""
 
 TEAL, ORANGE, GREEN, RED = "#0e8c84", "#c46210", "#3a8f3a", "#d64545"
 """On terminals, whose ground may be either."""

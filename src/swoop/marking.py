@@ -1,6 +1,6 @@
-"""What differs between two texts, and an excerpt of a long one in which that is visible: for everybody who shows texts.
+"""What differs between two texts, and excerpts of long ones that show it: for all parts of Swoop that show texts.
 
-Texts are compared by their words, whatever the tokens are by which they are similar.
+Texts are compared by their words, whatever tokens their similarity is based on.
 """
 
 from __future__ import annotations
@@ -20,7 +20,7 @@ WORD = 60  # characters of a long word
 
 
 class Part(NamedTuple):
-    """A part of a text, and whether it is of words that the other text does not have."""
+    """A part of a text, and whether it consists of words that the other text does not have."""
 
     text: str
     differs: bool
@@ -39,9 +39,9 @@ def words_of(text: str) -> frozenset[str]:
 
 
 def marked(text: str, others: frozenset[str], longest: int) -> list[Part]:
-    """A text in parts: what the other one does not have, and what stands between.
+    """A text in parts: words that the other one does not have, and what is between them.
 
-    Of a text of more than ``longest`` characters, about so many are shown: its beginning, and what is around differences; its
+    A text of more than ``longest`` characters is cut to about as many: its beginning and the surroundings of differences. Its
     long words are shortened.
 
     >>> marked("Big fire in Perth", frozenset(["big", "fire"]), 99)

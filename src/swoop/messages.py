@@ -1,4 +1,4 @@
-"""Changes as JSON, for programs that read what the command line prints and for those that are alerted."""
+"""Changes as JSON, for programs that read the output of the command line, and for alerts."""
 
 from __future__ import annotations
 
@@ -16,8 +16,8 @@ FAMILY = ("time", "kind", "family", "into", "size", "total", "first_seen", "repr
 
 
 def message(change: Change | FamilyChange, texts: tuple[str | None, str | None]) -> dict[str, Any]:
-    """A change with the texts of the newer and the older record, or of the first and the newest one of a family, and with what
-    is kept of them.
+    """A change with the texts of the newer and the older record, or of the first and the newest one of a family, and with their
+    kept columns.
 
     >>> from swoop.results import FamilyChange
     >>> message(FamilyChange(9, "born", 1, None, 2, 2, 7, 3), ("win a phone", "win a car"))["text"]
@@ -40,7 +40,7 @@ def message(change: Change | FamilyChange, texts: tuple[str | None, str | None])
 
 
 def to_json(value: Any, indent: int | None = None, ascii: bool = False) -> str:
-    """A value as JSON that every reader takes: numbers that JSON does not have are null.
+    """A value as JSON that every reader accepts: numbers that JSON does not have are null.
 
     >>> to_json({"price": float("nan"), "time": dt.date(2024, 5, 1)})
     '{"price": null, "time": "2024-05-01"}'

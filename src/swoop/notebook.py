@@ -1,4 +1,4 @@
-"""How results and metrics look in notebooks, on light or dark ground: small tables of HTML, in which text stays text."""
+"""How results and metrics look in notebooks, on light or dark backgrounds: small HTML tables in which text stays text."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ _UNITS = ("bytes", "kB", "MB", "GB", "TB")
 
 
 class Metrics:
-    """Metrics, a dataclass of numbers, which notebooks show as a table with a row for each."""
+    """A dataclass of numbers, which notebooks show as a table with one row each."""
 
     __slots__ = ()
 
@@ -47,7 +47,7 @@ class Markup(str):
 
 
 def html_table(header: tuple[str, ...], rows: Sequence[tuple[Any, ...]]) -> str:
-    """A table. Text stays text; what is not there is empty; long values of a row that differ look different."""
+    """A table. Text stays text; None is empty; long values of a row that differ look different."""
 
     def cells(values: tuple[Any, ...], tag: str) -> str:
         known = sorted(text for value in values if isinstance(value, str) and len(text := printable(value)) > LONGEST)
@@ -67,13 +67,13 @@ def _cell(value: Any, others: Sequence[str]) -> str:
 
 
 def bar(share: float) -> str:
-    """A bar that fills a share of its place."""
+    """A bar that fills this share of its cell."""
     style = f"width:{80 * share:.0f}px;height:0.7em;border-radius:2px;background:{TEAL}99"
     return f'<div style="width:80px"><div style="{style}"></div></div>'
 
 
 def chips(tokens: list[str], others: Sequence[str] = ()) -> str:
-    """Tokens side by side, the first of them if they are many. ``others``, sorted: all from which they must be told."""
+    """Tokens side by side, at most 200. ``others``, sorted: all that they must look different from."""
     style = f"display:inline-block;margin:1px;padding:0 6px;border-radius:8px;background:{TEAL}40"
     more = f" ... {len(tokens) - 200} more" if len(tokens) > 200 else ""
     shown = (html.escape(shortened(printable(token), LONGEST, others)) for token in tokens[:200])

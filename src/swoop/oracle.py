@@ -7,9 +7,9 @@ short enough to be read and trusted. Results are defined as in the documentation
 - a pair counts from the time of its newer set until before the time of its older set plus the window;
 - only pairs with a common token count; in a two-stream join only left-right pairs;
 - order: similarity descending, end time descending, arrival number of the newer set ascending, then of the older ascending;
-- where copies count once, a set that equals a valid one renews it: that keeps its arrival number and gets the time of the copy;
+- where copies count once, a set that equals a valid one renews it: the record keeps its arrival number and gets the new time;
 - two sets are linked if they are valid at the same time, have a common token, and are equal or similar enough; a family is a
-  connected component of all links so far that has a valid set. It is called after its first set.
+  connected component of all links so far that has a valid set. It is named after its first set.
 """
 
 from __future__ import annotations
@@ -28,7 +28,7 @@ from swoop.times import Clock, Time, find_window
 
 @dataclass(frozen=True)
 class Record:
-    """A set of the stream. ``id`` None: its arrival number. ``stream``: its side in a two-stream join."""
+    """A set of the stream. ``id``: by default its arrival number. ``stream``: its side in a two-stream join."""
 
     tokens: Iterable[Token]
     time: Time | None = None
@@ -190,7 +190,7 @@ def topk(
     min_similarity: float | None = None,
     copies: Copies = "each",
 ) -> list[Pair]:
-    """The k most similar pairs at a time, by default the time of the last record. ``k`` None: all pairs.
+    """The k most similar pairs at the time ``now``, by default that of the last record. ``k=None``: all pairs.
 
     >>> topk([Record("abc", 1), Record("abd", 2), Record("xyz", 3)], k=2, window=10)
     [Pair(similarity=0.5, newer=1, older=0, overlap=2, start=2, end=11)]
@@ -235,7 +235,7 @@ def changes(
     min_similarity: float | None = None,
     copies: Copies = "each",
 ) -> list[Change]:
-    """Every change of the top-k up to a time, by default that of the last record, as the change feed shows it.
+    """Every change of the top-k up to the time ``now``, by default that of the last record, as in the change feed.
 
     >>> for change in changes([Record("abc", 1), Record("abd", 2), Record("ab", 3)], k=1, window=10, now=13):
     ...     print(change.time, change.kind, change.pair.newer, change.pair.older)
@@ -276,7 +276,7 @@ def families(
     now: Time | None = None,
     order: str = "size",
 ) -> list[Family]:
-    """The families of at least two sets at a time, by default the time of the last record, in the order that is asked for.
+    """The families of at least two sets at the time ``now``, by default that of the last record, in the requested order.
 
     >>> families([Record("abc", 1), Record("abd", 2), Record("xyz", 3)], 0.5, window=10)
     [Family(id=0, size=2, total=2, first_seen=1, last_seen=2, representative=1)]
@@ -320,7 +320,7 @@ def family_changes(
     *,
     now: Time | None = None,
 ) -> list[FamilyChange]:
-    """Everything that happened to families up to a time, by default that of the last record.
+    """Everything that happened to families up to the time ``now``, by default that of the last record.
 
     >>> for change in family_changes([Record("abc", 1), Record("abd", 2), Record("abe", 3)], 0.5, window=10, now=13):
     ...     print(change.time, change.kind, change.family)

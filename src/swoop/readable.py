@@ -1,4 +1,4 @@
-"""Values that can be read, whatever there is: bytes that are no text, times that Python does not have."""
+"""Values for people, whatever a column contains: bytes that are not text, times that Python does not have."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ _UNREADABLE = (pa.ArrowException, ArithmeticError, ValueError, LookupError)
 
 
 def readable(table: pa.Table, errors: str = "replace") -> pa.Table:
-    """A table whose texts can be read: bytes that are not UTF-8 become a sign, or what ``errors`` says."""
+    """A table with valid texts: bytes that are not UTF-8 are replaced, or handled as ``errors`` says."""
     for place, field in enumerate(table.schema):
         if pa.types.is_string(field.type) or pa.types.is_large_string(field.type):
             try:
@@ -65,7 +65,7 @@ def _value(scalar: pa.Scalar) -> Any:
 
 
 def to_pandas(table: pa.Table) -> pandas.DataFrame:
-    """A table as a data frame. A column that pandas does not have, or one of whose values it has not, has values as above."""
+    """A table as a data frame. A column that pandas cannot represent has the values of :func:`values_of`."""
     try:
         frame: pandas.DataFrame = table.to_pandas()
     except _UNREADABLE:

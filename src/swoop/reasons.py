@@ -6,14 +6,14 @@ from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, field
 from types import MappingProxyType
 
-SHOWN = 60  # characters of a value that are told
+SHOWN = 60  # characters of a value that a reason has
 
 
 @dataclass
 class Reasons:
     """Why rows were rejected: how many for each reason, and an example.
 
-    What stands in quotes in a reason is a value; reasons differ by the rest. One thread may count while others read.
+    A part in double quotes is a value; reasons that only differ in it are the same. One thread may count while others read.
 
     >>> reasons = Reasons()
     >>> reasons.add(['time: cannot read "soon"', 'time: cannot read "late"', "the id is null"])
@@ -42,7 +42,7 @@ class Reasons:
         return sum(list(self.counts.values()))
 
     def lines(self, hints: Mapping[str, str] = MappingProxyType({})) -> list[str]:
-        """A line for each reason, the most frequent first, with an example, and what may help."""
+        """A line for each reason, the most frequent first, with an example and a hint if there is one."""
         counted = dict(self.counts)
         most = sorted(counted.items(), key=lambda item: -item[1])
         return [f"{count:,}: {self.examples[kind]}" + (f" ({hints[kind]})" if kind in hints else "") for kind, count in most]

@@ -28,27 +28,27 @@ Stream = Literal["left", "right"]
 
 @dataclass(frozen=True, slots=True)
 class Pair:
-    """Two sets of the window and how similar they are.
+    """Two sets in the window, and how similar they are.
 
     Attributes
     ----------
     similarity
         For hamming, minus the distance.
     newer, older
-        The caller's ids of the set that arrived later and of the one that arrived earlier; by default arrival numbers from 0.
+        The ids of the set that arrived later and of the one that arrived earlier; by default arrival numbers from 0.
         Where copies count once, a record has the id of its first set.
     overlap
         The number of common tokens.
     start, end
         The pair counts from the time of the newer set until the older one leaves the window; ``end`` is None if it never does.
-        Where copies count once: from when the newer record was first seen, until one of the two leaves the window unless there
-        is another copy of it before.
+        Where copies count once: from when the newer record was first seen until the last copy of one of the two leaves the
+        window, as far as copies are known.
     newer_copies, older_copies
-        Where copies count once: how many equal sets of each are in the window. Else None, like what follows.
+        Where copies count once: how many copies of each record are in the window. Otherwise None, like the next four.
     newer_first_seen, newer_last_seen, older_first_seen, older_last_seen
-        The times of the first and of the newest set of each.
+        The times of the first and of the newest copy of each record.
     newer_record, older_record
-        What was kept of the sets, by column; None if nothing was.
+        The kept columns of each set, by name; None if nothing was kept.
     """
 
     similarity: float
@@ -100,17 +100,17 @@ class Family:
     Attributes
     ----------
     id
-        The id of its first set, which stays when that set has left the window.
+        The id of its first set, even when that set has left the window.
     size
         How many of its sets are in the window, copies included.
     total
-        How many sets it has had.
+        How many sets it has ever had.
     first_seen, last_seen
         The times of its first and of its newest set.
     representative
         The id of its newest set, which is in the window.
     record
-        What was kept of that set, by column; None if nothing was.
+        The kept columns of that set, by name; None if nothing was kept.
     """
 
     id: Id
@@ -137,16 +137,16 @@ class FamilyChange:
     family
         The id of the family.
     into
-        Of which family it is a part from now on, if it merged.
+        If it merged: the family that it is a part of from now on.
     size, total
-        How many of its sets are in the window then, and how many it has had; of one that merged, what it brings along. None,
-        like what follows, in changes that an earlier release has saved.
+        How many of its sets were in the window at that moment, and how many it had ever had; for a merged family, those that it
+        contributed. None, like the attributes below, in changes that an earlier release has saved.
     first_seen
         The time of its first set.
     representative
-        The id of its newest set: where it was born or grew, of the one that joined it.
+        The id of its newest set; if it was born or grew, of the one that joined it.
     record
-        What was kept of that set, by column; None if nothing was.
+        The kept columns of that set, by name; None if nothing was kept.
     """
 
     time: Time
@@ -164,18 +164,18 @@ class FamilyChange:
 
     @property
     def key(self) -> Hashable:
-        """What tells the family from all others. Ids alone may repeat."""
+        """Identifies the family, even if ids repeat."""
         return self.arrival, self.family
 
     @property
     def into_key(self) -> Hashable:
-        """The same of the family that it became a part of."""
+        """The same for the family that it became a part of."""
         return self.into_arrival, self.into
 
 
 @dataclass(frozen=True, slots=True)
 class SkybandStep:
-    """A step of the skyband: up to a time (None: forever), a new pair matters only if it is more similar than this."""
+    """A step of the skyband: a new pair that ends by ``until`` (None: ever) only matters if it is more similar than this."""
 
     until: Time | None
     similarity: float
@@ -215,7 +215,7 @@ Item = TypeVar("Item", Pair, Change, Stay, Family, FamilyChange)
 
 
 class Results(Sequence[Item], Generic[Item]):
-    """A sequence of results. Its items are made on access; ``to_...`` give all of it as a data frame."""
+    """A sequence of results, whose items are made on access; ``to_...`` return all of it as a data frame."""
 
     def __init__(self, size: int, make: Callable[[int], Item], columns: Callable[[], dict[str, Any]]) -> None:
         self._size = size
@@ -314,9 +314,9 @@ class TopK(Results[Pair]):
     """The most similar pairs, in the total order: similarity and end time descending, then newer and older ascending."""
 
     def families(self) -> list[list[Id]]:
-        """The ids of the sets, put together where these pairs connect them, in the order of their arrival; the largest first.
+        """The ids of the sets, grouped by how these pairs connect them: largest groups first, each in the order of arrival.
 
-        For showing: it depends on k, and on which pairs are in the top-k now. :class:`swoop.Families` has all near copies.
+        This is for display, since it depends on k and on the current top-k. :class:`swoop.Families` finds all near copies.
 
         Examples
         --------
@@ -364,10 +364,10 @@ class Changes(Results[Change]):
 
 
 class FamilyList(Results[Family]):
-    """Families, in the order that was asked for."""
+    """Families, in the requested order."""
 
     def chart(self, most: int = 30) -> altair.Chart | altair.LayerChart:
-        """When families were seen: one bar each, from its first to its last set. Needs altair.
+        """When families were seen: a bar for each, from its first to its last set. Needs altair.
 
         Parameters
         ----------
@@ -380,7 +380,7 @@ class FamilyList(Results[Family]):
 
 
 class FamilyHistory(FamilyList):
-    """All families of a history, by their first sets."""
+    """All families of a history, in the order of their first sets."""
 
     def __init__(
         self,
@@ -395,7 +395,7 @@ class FamilyHistory(FamilyList):
     def rows(self) -> pyarrow.Table:
         """The ids, the times and the families of all sets, in the order in which they entered: ``id``, ``time``, ``family``.
 
-        A set that is linked with no other has its own id as that of its family.
+        A set without links has its own id as that of its family.
         """
         return self._rows().drop_columns("first")
 
@@ -404,7 +404,7 @@ class FamilyChanges(Results[FamilyChange]):
     """What happened to families, in the order in which it happened."""
 
     def chart(self, most: int = 30) -> altair.Chart | altair.LayerChart:
-        """Which families there were when, and how they grew: one bar each, a tick for each set. Needs altair.
+        """Which families there were when, and how they grew: a bar for each, with a tick for each set. Needs altair.
 
         Parameters
         ----------
@@ -417,4 +417,4 @@ class FamilyChanges(Results[FamilyChange]):
 
 
 class History(Results[Stay]):
-    """The stays of pairs in the top-k of a history, by the times of their entries."""
+    """The stays of pairs in the top-k of a history, in the order of their entries."""

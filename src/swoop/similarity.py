@@ -24,7 +24,7 @@ MAX_SET_SIZE = 2**25 - 1  # tokens
 
 
 class Similarity:
-    """A similarity of sets that depends on their sizes and their overlap only.
+    """A similarity of sets that only depends on their sizes and their overlap.
 
     Parameters
     ----------
@@ -36,7 +36,7 @@ class Similarity:
     Raises
     ------
     IllBehavedSimilarity
-        If the function is not well-behaved. The algorithm is exact only for functions that are symmetric, zero for
+        If the function is not well-behaved. The algorithm is only exact for functions that are symmetric, are zero for
         disjoint sets, do not fall with a growing overlap, do not fall when a subset grows, and do not rise when the other
         set grows at the same overlap. The message shows a counterexample.
 
@@ -95,7 +95,7 @@ class Similarity:
         return float(self._compiled.ctypes(len_r, len_s, overlap))
 
     def rank(self, similarity: float, overlap: int) -> Fraction | float:
-        """A number that ranks pairs exactly, of what is shown of them, for sets of fewer than 2**25 tokens."""
+        """A number that ranks pairs exactly, computed from what they show, for sets of fewer than 2**25 tokens."""
         return similarity
 
     def shown(self, key: float) -> float:
@@ -122,7 +122,7 @@ class _Cosine(_BuiltIn):
     """Ranked by its square, a fraction, because doubles cannot tell all cosines apart."""
 
     def rank(self, similarity: float, overlap: int) -> Fraction | float:
-        """The square. Two roundings lie between it and the similarity, so they move its denominator, the product of the sizes,
+        """The square. Two roundings lie between it and the similarity; they change its denominator, the product of the sizes,
         which is below 2**50, by less than one half.
         """
         square = overlap * overlap

@@ -12,7 +12,7 @@ _NUMBER = r"^[+\-]?[0-9]+([.,][0-9]+)?([eE][+\-]?[0-9]+)?$"
 
 
 def for_spreadsheets(table: pa.Table) -> pa.Table:
-    """A table as people and spreadsheets read it: times without a zone, in UTC and no finer than they are; lists in JSON.
+    """A table as people and spreadsheets read it: times in UTC without a zone, with no more digits than needed; lists in JSON.
 
     Texts that a spreadsheet would take for a formula begin with an apostrophe, which is how spreadsheets mark texts.
     """

@@ -17,13 +17,13 @@ class Stay(NamedTuple):
     Attributes
     ----------
     enter
-        None if it began before the first change that is known.
+        When it began; None if that was before the first known change.
     leave, how
-        When and why the pair left; None while it is there. In a history, only a stay of positive length counts.
+        When and why the pair left; None while it is there. A history leaves out stays without a duration.
     is_guess
-        Nobody told of the entry: the pair was seen there.
+        Whether the entry was not observed, only that the pair was there.
     by
-        The key of its history, if there is a history for each key: the values of these columns.
+        With one result per key: the values of the key's columns.
     """
 
     pair: Pair
@@ -35,23 +35,23 @@ class Stay(NamedTuple):
 
     @property
     def key(self) -> Hashable:
-        """What tells the pair from all others. Ids alone may repeat."""
+        """Identifies the pair, even if ids repeat."""
         return (self.by, *stay_key(self.pair)) if self.by else stay_key(self.pair)
 
 
 def stay_key(pair: Pair) -> tuple[Any, ...]:
-    """What tells a pair from all others."""
+    """Identifies a pair, even if ids repeat."""
     return pair.arrivals, pair.newer, pair.older, pair.start
 
 
 class Stays:
-    """Who is in the top-k since when, from changes that come one after the other."""
+    """Which pairs are in the top-k, and since when, from one change after the other."""
 
     def __init__(self) -> None:
         self._open: dict[Hashable, Stay] = {}
 
     def take(self, change: Change) -> Stay | None:
-        """The stay that a change begins or ends; None if that is known already."""
+        """The stay that a change begins or ends; None if that was already known."""
         if change.kind != "enter":
             return self.end(change.pair, change.time, change.kind)
         key = stay_key(change.pair)
@@ -62,7 +62,7 @@ class Stays:
         return stay
 
     def guess(self, pair: Pair) -> Stay | None:
-        """The stay of a pair that is there, though nobody told of its entry; None if that is known already."""
+        """The stay of a pair that is there, although no change told of its entry; None if that was already known."""
         key = stay_key(pair)
         if key in self._open:
             return None
@@ -75,17 +75,17 @@ class Stays:
         return Stay(pair, None, time, how) if known is None else Stay(pair, known.enter, time, how, known.is_guess)
 
     def forget(self, pair: Pair) -> None:
-        """Be as if nothing were known of a pair."""
+        """Forget a pair, as if nothing were known of it."""
         self._open.pop(stay_key(pair), None)
 
     @property
     def open(self) -> list[Stay]:
-        """The stays of those who are in the top-k, in the order of their entries."""
+        """The stays of pairs that are in the top-k now, in the order of their entries."""
         return list(self._open.values())
 
 
 def stays_of(changes: Iterable[Change]) -> list[Stay]:
-    """All stays that changes tell of, in the order in which these begin to speak of them.
+    """All stays in a sequence of changes, in the order in which they first appear.
 
     >>> import swoop
     >>> join = swoop.TopKJoin(k=1, window=10, track_changes=True)

@@ -1,7 +1,7 @@
-"""Characters that show nothing, or that are obeyed where they are shown. They are named, so that texts that differ look
+"""Characters that are invisible, or that are obeyed where they are displayed. They are named, so that texts that differ look
 different: on the terminal, on the page, in notebooks, charts and reports.
 
-Which ones these are is known from what Unicode says of each, so new ones come with new versions of Python.
+Unicode's properties say which these are, so new versions of Python add new ones.
 """
 
 from __future__ import annotations
@@ -62,7 +62,7 @@ _SHOWN = _Shown()
 
 
 def printable(text: str) -> str:
-    r"""A text on one line, in which everything is seen: what would be obeyed or hidden is named instead.
+    r"""A text on one line, in which everything is visible: characters that would be obeyed or hidden are named instead.
 
     >>> printable("win\ta \x1b[31mphone\u202e, pay\ufe0f \u2764\ufe0f")
     'win a <U+001B>[31mphone<U+202E>, pay<U+FE0F> ❤️'
@@ -78,7 +78,7 @@ def printable(text: str) -> str:
 
 
 def printable_lines(text: str) -> str:
-    r"""The same of a text that may have several lines.
+    r"""The same for a text that may have several lines.
 
     >>> printable_lines("win\ta\nphone\u202e")
     'win a\nphone<U+202E>'
