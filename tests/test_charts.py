@@ -65,7 +65,7 @@ def test_without_altair_tables_work_and_charts_say_what_to_install(monkeypatch: 
     assert "<table>" in join.changes()._repr_html_()
     assert "<table>" in join.explain(join.topk()[0])._repr_html_()
     for chart in (join.topk().chart, join.explain(join.topk()[0]).chart, lambda: charts.skyband(join)):
-        with pytest.raises(ImportError, match=r"swoop-join\[notebook\]"):
+        with pytest.raises(ImportError, match=r"altair: pip install .*\[notebook\]"):
             chart()
 
 

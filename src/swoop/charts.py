@@ -11,6 +11,7 @@ from collections.abc import Iterable, Sequence
 from typing import TYPE_CHECKING, Any, Protocol
 
 from swoop.errors import InvalidArgument
+from swoop.installing import how_to_install
 from swoop.look import ACCENT, AMBER, FONT, INK, PALE, QUIET, WASH
 from swoop.marking import shortened
 from swoop.stays import stays_of
@@ -59,7 +60,7 @@ def _altair() -> Any:
     try:
         import altair
     except ImportError as error:
-        raise ImportError("charts need the package altair: pip install 'swoop-join[notebook]'") from error
+        raise ImportError(f"charts need the package altair: {how_to_install('notebook')}") from error
     return altair
 
 

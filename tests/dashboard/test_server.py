@@ -20,6 +20,7 @@ import pytest
 from swoop.dashboard import Page, app, bundle, serve
 from swoop.dashboard.differences import applied
 from swoop.errors import InvalidArgument
+from swoop.installing import how_to_install
 from tests.support.posts import Posts
 
 
@@ -285,5 +286,5 @@ except AttributeError as error:
     print(error)
 """
     said = subprocess.check_output([sys.executable, "-c", program], text=True)
-    assert "pip install 'swoop-join[dashboard]'" in said
+    assert how_to_install("dashboard") in said
     assert "has no attribute 'other'" in said

@@ -11,6 +11,7 @@ from pathlib import Path
 import numpy as np
 import pytest
 
+from swoop.installing import how_to_install
 from swoop.paper.data_sets import DataSet
 from swoop.paper.other_tools import __main__ as command
 from swoop.paper.other_tools import adapters, comparison
@@ -167,8 +168,8 @@ def test_a_package_that_is_not_there(data_set: DataSet, monkeypatch: pytest.Monk
     found = compare(data_set, WINDOW, 5, print)
     assert [one.name for one in found] == list(NAMES)
     assert {one.rate for one in found} == {None}
-    assert found[1].note == "pip install 'swoop-join[other-tools]'"
-    assert found[-1].note == "pip install 'swoop-join[other-tools,spark]'"
+    assert found[1].note == how_to_install("other-tools")
+    assert found[-1].note == how_to_install("other-tools,spark")
 
 
 def test_a_process_that_fails_says_why(data_set: DataSet) -> None:

