@@ -110,7 +110,7 @@ pictures: $(READY) needs
 	$(BIN)/python -m docs.images.pictures
 
 # The package, in the folder dist, to be installed anywhere: pip install 'dist/<the wheel>[all]'. It has machine code for this Python and
-# common processors, so that nothing is compiled after installing; with other versions of Numba, the first run compiles.
+# common processors, so that nothing is compiled after installing, and requires the Numba that made it.
 CODE := $(CURDIR)/build/machine-code
 wheel: $(READY)
 	rm -rf dist $(CODE)

@@ -11,6 +11,7 @@ import sys
 from collections.abc import Callable
 from typing import Any
 
+import numba
 import pytest
 from typer.testing import CliRunner
 
@@ -93,6 +94,25 @@ def test_doctor_knows_which_spark_is_supported(
     assert told["found"].startswith(found)
     assert told["advice"].startswith(advice)
     assert ("Java" in findings) == (done.exit_code == 0) == (state != "missing")
+
+
+@pytest.mark.parametrize(
+    ("requirement", "kernels", "state", "found"),
+    [
+        ("numba==0.70.0", 20, "ok", "20 compiled kernels came with the package, and are in use"),
+        ("numba==0.1.2", 0, "advice", "made for Numba 0.1.2, and you have 0."),
+        (f"numba=={numba.__version__}", 0, "advice", "other processors"),
+        ("numba>=0.62", 0, None, ""),
+    ],
+)
+def test_doctor_says_whether_machine_code_came_with_the_package_and_is_in_use(
+    requirement: str, kernels: int, state: str | None, found: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(doctor, "requires", lambda name: ["rich>=13", requirement])
+    monkeypatch.setattr("swoop.engine.machine_code.prebuilt_kernels", lambda: kernels)
+    told = doctor.machine_code()
+    assert (told and told.state) == state
+    assert told is None or found in told.found
 
 
 def test_bench_passes_on(monkeypatch: pytest.MonkeyPatch) -> None:

@@ -10,7 +10,7 @@ import tempfile
 import time
 from collections.abc import Iterator
 from dataclasses import asdict, dataclass
-from importlib.metadata import PackageNotFoundError, version
+from importlib.metadata import PackageNotFoundError, requires, version
 from pathlib import Path
 from typing import Literal
 
@@ -74,7 +74,10 @@ def examine(start_spark: bool, warm: bool, steps: Steps) -> Iterator[Finding]:
     if _version("numba"):
         if warm:
             steps.step("compiling the engine")
-        yield _numba_cache(warm)
+        in_use = machine_code()
+        if in_use is not None:
+            yield in_use
+        yield _numba_cache(warm, in_use is not None and in_use.state == "ok")
     if found := _version("pyspark"):
         yield (supported := _spark_version(found))
         if supported.state != "missing":
@@ -128,7 +131,33 @@ def _purpose(extra: str) -> str:
     }[extra]
 
 
-def _numba_cache(warm: bool) -> Finding:
+def machine_code() -> Finding | None:
+    """Whether the machine code that came with the package is in use; None if none came.
+
+    A package with machine code requires the Numba that it was built with; nobody but the installer sees to that.
+    """
+    from swoop.engine.machine_code import prebuilt_kernels
+
+    made_for = next((one.partition("==")[2] for one in _requirements() if one.startswith("numba==")), None)
+    if made_for is None:
+        return None
+    if kernels := prebuilt_kernels():
+        return Finding("machine code", "ok", f"{kernels} compiled kernels came with the package, and are in use")
+    if made_for != (found := _version("numba")):
+        told = f"came with the package, but it was made for Numba {made_for}, and you have {found}"
+        return Finding("machine code", "advice", told, f"pip install numba=={made_for}, or everything is compiled anew")
+    told = "came with the package, but it was made for other processors than this one"
+    return Finding("machine code", "advice", told, "nothing needs to be done: the engine is compiled once for this one")
+
+
+def _requirements() -> list[str]:
+    try:
+        return requires("swoop-join") or []
+    except PackageNotFoundError:
+        return []
+
+
+def _numba_cache(warm: bool, prebuilt: bool) -> Finding:
     from swoop.engine import machine_code
 
     if warm:
@@ -142,9 +171,7 @@ def _numba_cache(warm: bool) -> Finding:
         existing = existing.parent
     writable = os.access(existing, os.W_OK)
     found = f"{kernels} compiled kernels in {folder}{'' if writable else ', which is not writable'}"
-    if prebuilt := machine_code.prebuilt_kernels():
-        return Finding("Numba cache", "ok", f"{prebuilt} compiled kernels came with the package, {found}")
-    if kernels:
+    if kernels or prebuilt:
         return Finding("Numba cache", "ok", found)
     if not writable:
         return Finding("Numba cache", "advice", found, "set NUMBA_CACHE_DIR to a writable folder; otherwise every run compiles")
