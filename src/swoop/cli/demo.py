@@ -15,6 +15,7 @@ from typing import TYPE_CHECKING, Any
 from rich.console import Console, Group
 from rich.live import Live
 
+from swoop.cli.compiling import begin_to_compile
 from swoop.cli.console import info, results, shown_similarity
 from swoop.cli.family_render import FamilyTable
 from swoop.cli.family_views import shown_family
@@ -51,7 +52,6 @@ def demo(seconds: float | None, port: int | None, report: Path, title: str = "Sw
 
 def _demo(seconds: float | None, port: int | None, report: Path, title: str, folder: Path, closing: ExitStack) -> int:
     from swoop.demo.report import load_chart_packages, write_report
-    from swoop.join.warmup import warmup
     from swoop.results import Changes, FamilyChanges
 
     info(
@@ -59,11 +59,9 @@ def _demo(seconds: float | None, port: int | None, report: Path, title: str, fol
     )
     steps = closing.enter_context(Steps())
     steps.step("starting Spark")
-    compiling = threading.Thread(target=lambda: warmup(quiet=True, families=True), name="swoop demo compiling", daemon=True)
-    compiling.start()
+    finish_compiling = begin_to_compile(None, in_driver=True, pairs=True, families=True)
     spark = closing.enter_context(spark_session(None))
-    steps.step("compiling the engine (only once)")
-    compiling.join()
+    finish_compiling(steps)
     threading.Thread(target=load_chart_packages, name="swoop demo drawing", daemon=True).start()
     stopped = closing.enter_context(interruptible())  # after Spark, which installs its own handler for Ctrl-C
     page = closing.enter_context(served(port, title, origin="simulated posts"))

@@ -46,6 +46,11 @@ class JoinOptions:
         """What pairs are in."""
         return f"the top {self.k}" if self.k is not None else f"all pairs from {self.similarity} {self.min_similarity:g} on"
 
+    def kernels(self, families: float | None) -> dict[str, bool]:
+        """Which kernels this join needs, or that of families."""
+        pairs = families is None
+        return {"pairs": pairs and self.k is not None, "families": not pairs, "all_pairs": pairs and self.k is None}
+
     def check(self) -> None:
         """Refuse wrong values before anything is read."""
         if self.k is None and self.min_similarity is None:

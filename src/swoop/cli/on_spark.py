@@ -10,6 +10,7 @@ from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING
 
 from swoop.addresses import is_remote
+from swoop.cli.compiling import begin_to_compile
 from swoop.cli.console import name_of
 from swoop.cli.history import (
     EQUAL,
@@ -85,9 +86,14 @@ class _Input:
 
 
 @contextmanager
-def _opened(files: Files, options: ReadingOptions, join: JoinOptions, run: RunOptions, steps: Steps) -> Iterator[_Input]:
+def _opened(
+    files: Files, options: ReadingOptions, join: JoinOptions, run: RunOptions, steps: Steps, families: float | None = None
+) -> Iterator[_Input]:
     """The sets of a history. Unusable rows are not warned of: they are counted, and written if asked for."""
     steps.step("starting Spark")
+    kernels = join.kernels(families)
+    kernels["families"] |= join.copies == "once"  # which are counted as families
+    finish_compiling = begin_to_compile(run.master, False, **kernels)
     with spark_session(run.master, run.memory) as spark, warnings.catch_warnings():
         from swoop.spark.hadoop import check_new
         from swoop.spark.reading import group, prepare
@@ -100,6 +106,7 @@ def _opened(files: Files, options: ReadingOptions, join: JoinOptions, run: RunOp
         rows, reading = describe(spark, files, options, find_window(join.window))
         lines = prepare(rows, reading)
         sets = lines if reading.columns.group_by is None else group(lines, reading).persist()
+        finish_compiling(steps)
         try:
             yield _Input(spark, rows, lines, sets, reading)
         finally:
@@ -147,7 +154,7 @@ def find_families(
     from pyspark.sql import functions as F  # noqa: N812
 
     began = time.monotonic()
-    with _opened(files, options, join, run, steps) as given:
+    with _opened(files, options, join, run, steps, least) as given:
         from swoop.spark.families import find_links
 
         check_one_stream(given.reading)

@@ -15,6 +15,7 @@ from typing import TYPE_CHECKING, Any
 
 from swoop.cli.alerting import check_alert, summarise_alerts
 from swoop.cli.avro import Avro
+from swoop.cli.compiling import begin_to_compile
 from swoop.cli.console import hidden, info
 from swoop.cli.family_views import find_family_view
 from swoop.cli.guard import FAILURE, INTERRUPTED, WrongUsage
@@ -183,6 +184,7 @@ def stream(
         page = closing.enter_context(served(options.serve, title, options.host, options.token, origin))
         steps = closing.enter_context(Steps())
         steps.step("starting Spark")
+        finish_compiling = begin_to_compile(options.master, options.cells == 1, **join.kernels(families))
         spark = closing.enter_context(spark_session(options.master, options.memory, **settings))
         from swoop.spark.reading import prepare
 
@@ -190,6 +192,7 @@ def stream(
         rows, sample, files = source.rows(spark, options.batch_size)
         reading = decide(reading_options, sample, window, source=files.name)
         tell(files, reading)
+        finish_compiling(steps)
         steps.step("starting the stream")
         timing = {"lateness": lateness, "max_ahead": max_ahead, "cells": options.cells}
         prepared = _prepared(prepare(rows, reading), reading, join, families, timing)
