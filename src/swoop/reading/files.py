@@ -316,7 +316,9 @@ def damaged(path: str) -> Iterator[None]:
     """Name the file whose bytes cannot be read."""
     try:
         yield
-    except (EOFError, zlib.error, gzip.BadGzipFile) as error:
+    except (EOFError, zlib.error, OSError) as error:
+        if isinstance(error, OSError) and error.errno is not None:  # of the file system, which names the file
+            raise
         raise InvalidFile(
             f"{path} is damaged, or not compressed as its name says: {error}; get it again, or leave it out"
         ) from None
