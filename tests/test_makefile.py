@@ -13,9 +13,11 @@ ROOT = Path(__file__).parents[1]
 MAKE = shutil.which("make") or "/usr/bin/make"
 
 
-def python(minor: int) -> str:
-    """A Python that takes itself for 3.minor."""
-    program = f"import sys; sys.version_info = (3, {minor}, 0); exec(sys.argv[1])"
+def python(minor: int, *without: str) -> str:
+    """A Python that takes itself for 3.minor, without some modules."""
+    modules = dict.fromkeys(without)
+    program = f"import sys; sys.version_info = (3, {minor}, 0); sys.modules.update({modules}); exec(sys.argv[1])"
+    program = program.replace("'", '"')
     return f"exec '{sys.executable}' -c '{program}' \"$2\""
 
 
@@ -37,6 +39,7 @@ def dry_run(folder: Path, pythons: dict[str, str], *options: str) -> subprocess.
         ({"python3.11": "exit 0", "python3.13": "exit 0", "python3.12": "exit 0"}, (), "python3.13"),
         ({"python3.13": "exit 127", "python3.11": "exit 0", "python3": "exit 0"}, (), "python3.11"),  # 3.13 is broken
         ({"python3": python(14), "python": python(12)}, (), "python"),  # python3 is too new
+        ({"python3.13": python(13, "ensurepip"), "python3.11": python(11)}, (), "python3.11"),  # Debian without python3-venv
         ({"python3.13": "exit 0", "python3.12": "exit 0"}, ("PYTHON=python3.12",), "python3.12"),
     ],
 )
@@ -46,8 +49,11 @@ def test_the_newest_python_that_works(tmp_path: Path, pythons: dict[str, str], o
     assert done.stdout.splitlines()[0] == f"{taken} -m venv .venv"
 
 
-def test_no_python(tmp_path: Path) -> None:
-    done = dry_run(tmp_path, {"python3": python(10), "python": python(14)})
+@pytest.mark.parametrize("almost", [python(14), python(13, "ensurepip"), python(13, "venv")])
+def test_no_python(tmp_path: Path, almost: str) -> None:
+    done = dry_run(tmp_path, {"python3": python(10), "python": almost})
     assert done.returncode == 2
-    assert "Swoop needs Python 3.11, 3.12 or 3.13, and none was found on the PATH: install one, or name it with" in done.stderr
-    assert "venv" not in done.stdout
+    said = " ".join(done.stderr.split())
+    assert "Swoop needs Python 3.11, 3.12 or 3.13 with venv, and none was found on the PATH: install one (on Debian and" in said
+    assert "with the package python3-venv), or name it with make PYTHON=/path/to/python" in said
+    assert done.stdout == ""
