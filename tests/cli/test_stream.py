@@ -386,6 +386,10 @@ def test_alerts(tmp_path: Path, folder: Path) -> None:
         (("--alert", "https://me:secret@host/"), "before the @"),
         (("--alert", "echo", "--families", 0.5, "--alert-from", 2.5), "a number of records, not 2.5"),
         (("--alert", "echo", "--alert-from", 20), "--alert-from: min_similarity must be from 0 to 1 for jaccard, not 20.0"),
+        (
+            ("--alert", "echo", "--alert-from", 1, "--no-equal"),
+            "--alert-from 1 is of equal sets, and --no-equal leaves out their",
+        ),
         (("--alert", "echo", "--alert-limit", 0), "per_minute of an alert must be from 1 to 6000, not 0"),
     ],
 )
@@ -397,8 +401,11 @@ def test_alerts_that_are_refused(folder: Path, options: tuple[object, ...], says
 
 
 def test_no_equal(tmp_path: Path, folder: Path) -> None:
-    """As in ``swoop run``: pairs of equal sets are not shown, but written."""
-    options = ("-w", "20s", "-k", 6, "--copies", "each", "--once", "--no-equal")
+    """As in ``swoop run``: pairs of equal sets are not shown, but written; nobody is alerted to them."""
+    write, told = tmp_path / "write.py", tmp_path / "told"
+    write.write_text(f"import sys; open({str(told)!r}, 'a').write(sys.stdin.read() + chr(10))")
+    alert = ("--alert", f"'{sys.executable}' '{write}'", "--alert-limit", 1000)
+    options = ("-w", "20s", "-k", 6, "--copies", "each", "--once", "--no-equal", *alert)
     done = swoop("stream", folder, *options, "--json", "--changes", tmp_path / "out", "--serve", 0)
     assert done.exit_code == 0, done.output
     changes = oracle.changes(history(), k=6, window="20s")
@@ -407,6 +414,8 @@ def test_no_equal(tmp_path: Path, folder: Path) -> None:
     found = [json.loads(line) for line in done.stdout.splitlines()]
     assert [(c["kind"], c["newer"], c["older"]) for c in found] == [(c.kind, c.pair.newer, c.pair.older) for c in different]
     assert sum(pq.read_metadata(path).num_rows for path in (tmp_path / "out").glob("*.parquet")) == len(changes)
+    alerts = [json.loads(line) for line in told.read_text().splitlines()]
+    assert [(c["newer"], c["older"]) for c in alerts] == [(c.pair.newer, c.pair.older) for c in different if c.kind == "enter"]
     assert "pairs of equal sets are not shown" in done.stderr
     refused = swoop("stream", folder, "--once", "--no-equal", "--similarity", "overlap")
     assert (refused.exit_code, "--no-equal is not available for overlap" in refused.stderr) == (2, True)

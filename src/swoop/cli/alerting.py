@@ -4,10 +4,12 @@ from __future__ import annotations
 
 import re
 import shlex
+from dataclasses import replace
 from typing import TYPE_CHECKING, Any
 
 from swoop.cli.console import counted, info
 from swoop.cli.guard import WrongUsage
+from swoop.cli.history import EQUAL
 from swoop.errors import InvalidArgument
 from swoop.look import ORANGE
 
@@ -37,14 +39,21 @@ def find_alert(target: str | None, least: float | None, per_minute: int | None, 
         raise WrongUsage(f"--alert: {error}") from None
 
 
-def check_alert(settings: AlertSettings, similarity: str) -> None:
-    """Refuse a similarity that no pair of the stream can reach."""
+def checked_alert(settings: AlertSettings | None, similarity: str, equal: bool) -> AlertSettings | None:
+    """The alert of pairs that are shown. Refuses a similarity that none of them can reach."""
     from swoop.similarity import check_min_similarity, find_similarity
 
+    if settings is None:
+        return None
     try:
         check_min_similarity(find_similarity(similarity), settings.min_similarity)
     except InvalidArgument as error:
         raise WrongUsage(f"--alert-from: {error}") from None
+    if equal:
+        return settings
+    if settings.min_similarity is not None and settings.min_similarity >= EQUAL[similarity]:
+        raise WrongUsage(f"--alert-from {settings.min_similarity:g} is of equal sets, and --no-equal leaves out their pairs")
+    return replace(settings, below=EQUAL[similarity])
 
 
 def summarise_alerts(handle: Any, before: Any) -> None:

@@ -13,7 +13,7 @@ from contextlib import ExitStack, contextmanager, suppress
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any
 
-from swoop.cli.alerting import check_alert, summarise_alerts
+from swoop.cli.alerting import checked_alert, summarise_alerts
 from swoop.cli.avro import Avro
 from swoop.cli.compiling import begin_to_compile
 from swoop.cli.console import hidden, info
@@ -165,8 +165,7 @@ def stream(
     options.check()
     if not options.equal:
         check_unequal(join.similarity)
-    if options.alert is not None:
-        check_alert(options.alert, join.similarity)
+    alert = checked_alert(options.alert, join.similarity, options.equal)
     window = find_window(join.window)
     lateness = options.lateness if options.lateness is not None else "10 seconds" if window.kind == "duration" else 0
     find_lateness(lateness, window)
@@ -206,7 +205,7 @@ def stream(
                 changes=[
                     "memory",
                     *([outputs["changes"]] if options.changes else []),
-                    *([options.alert] if options.alert else []),
+                    *([alert] if alert else []),
                     *([take_changes] if page else []),
                 ],
                 late=outputs["late"],

@@ -9,7 +9,7 @@ from __future__ import annotations
 import json
 import math
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from typing import Any
 
 import numpy as np
@@ -34,12 +34,13 @@ Texts = Callable[[Any], tuple[str | None, str | None]]
 
 @dataclass(frozen=True)
 class AlertSettings:
-    """Who is told of what."""
+    """Who is told of what. ``below`` is a similarity that pairs must not have, such as that of equal sets."""
 
     to: WebAddress | Command
     min_similarity: float | None = None
     min_size: int | None = None
     per_minute: int = PER_MINUTE
+    below: float | None = field(default=None, repr=False)
 
 
 def alert(
@@ -142,6 +143,8 @@ class AlertOutput:
         enter = pc.equal(table["kind"], "enter")
         if self._settings.min_similarity is not None:
             enter = pc.and_(enter, pc.greater_equal(table["similarity"], self._settings.min_similarity))
+        if self._settings.below is not None:
+            enter = pc.and_(enter, pc.less(table["similarity"], self._settings.below))
         return np.flatnonzero(enter.to_numpy()).tolist()
 
     def _large(self, changes: FamilyChanges, known: dict[str, None]) -> list[int]:
