@@ -2,8 +2,12 @@
 
 from __future__ import annotations
 
+import json
+import os
 import re
 import shlex
+import shutil
+import subprocess
 from pathlib import Path
 from typing import Any
 
@@ -52,6 +56,30 @@ def test_commands_that_are_told_can_be_given(line: str) -> None:
     if "window" in given:
         join = (given[option] for option in ("similarity", "min_similarity", "copies"))
         JoinOptions(pairs_wanted(given["k"]), number_or_text(given["window"]), *join).check()
+
+
+@pytest.mark.skipif(shutil.which("jq") is None, reason="needs jq")
+@pytest.mark.parametrize(
+    ("alert", "said"),
+    [
+        (
+            {"kind": "enter", "similarity": 0.75, "newer_text": 'win "a" car', "older_text": "win a bike"},
+            '0.75: win "a" car ~ win a bike',
+        ),
+        ({"kind": "born", "size": 20, "text": "win a phone"}, "20 records: win a phone"),
+        ({"kind": "left out", "left_out": 3}, "3 more alerts"),
+    ],
+)
+def test_the_script_that_tells_a_chat(alert: dict[str, Any], said: str, tmp_path: Path) -> None:
+    page = (ROOT / "docs" / "command-line.md").read_text(encoding="utf-8")
+    (script,) = re.findall(r"```sh\n(#!/bin/sh\n.*?)```", page, re.DOTALL)
+    (tmp_path / "curl").write_text("#!/bin/sh\ncat\n")  # what it would send
+    (tmp_path / "curl").chmod(0o755)
+    path = f"{tmp_path}:{os.environ['PATH']}"
+    done = subprocess.run(
+        ["sh", "-c", script], input=json.dumps(alert), env={"PATH": path}, capture_output=True, text=True, check=True
+    )
+    assert json.loads(done.stdout) == {"text": said}
 
 
 def test_commands_are_found() -> None:
