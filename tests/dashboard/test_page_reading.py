@@ -23,7 +23,7 @@ from tests.dashboard.conftest import Watched, wait_until
 from tests.support.posts import START, Posts
 from tests.support.still import Still
 
-LAPTOP, PHONE = (1440, 790), (390, 844)
+LAPTOP, SMALL, PHONE = (1440, 790), (1366, 650), (390, 844)
 REACHABLE = "a[href], button, input, summary, [tabindex='0']"
 SEEN = "(mark) => mark.getBoundingClientRect().bottom <= mark.closest('.text').getBoundingClientRect().bottom + 2"
 LONG = "The committee of the harbour met again and talked for hours about things that nobody remembers now, "
@@ -73,13 +73,15 @@ def focused(tab: Tab) -> dict[str, Any]:
 
 
 @pytest.mark.parametrize("colours", ["light", "dark"])
-@pytest.mark.parametrize(("size", "least"), [(LAPTOP, 5), (PHONE, 2)])
+@pytest.mark.parametrize(("size", "least"), [(LAPTOP, 5), (SMALL, 5), (PHONE, 2)])
 def test_enough_fits_and_all_can_be_reached(
     watch: Callable[..., Watched], size: tuple[int, int], least: int, colours: str
 ) -> None:
     posts = Posts(k=8)
     for number in range(8):  # of long texts, with what differs at their ends
         posts.post(LONG * 3 + " ".join(f"word{n}" for n in range(number, number + 5)))
+    if size == SMALL:  # with metrics that take two lines
+        posts.counts = {"late": 12_345, "rejected": 98_765, "alerts": 1_234, "alerts_failed": 12, "alerts_left_out": 123}
     with serve(posts, title="Posts", origin="posts.jsonl") as page:
         page.board.take_changes(posts.changes())
         tab = sized(watch(page, width=size[0], color_scheme=colours, reduced_motion="reduce"), size)

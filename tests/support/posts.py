@@ -35,6 +35,7 @@ class Posts:
         self.chance = random.Random(seed)
         self.said: dict[int, str] = {}
         self.rows = 0
+        self.counts = {"late": 3, "rejected": 1}
         self.is_active = True
         self.failure: BaseException | None = None
 
@@ -79,5 +80,5 @@ class Posts:
         stats = self.join.stats
         names = ("sets", "window_size", "stock_size", "vocabulary_size", "memory_bytes")
         watermark = START + dt.timedelta(seconds=max(self.rows - 1, 0)) if self.rows else None
-        own = {"rows": self.rows, "late": 3, "rejected": 1, "batch_seconds": 0.0427, "watermark": watermark}
+        own = {"rows": self.rows, **self.counts, "batch_seconds": 0.0427, "watermark": watermark}
         return SimpleNamespace(**own, **{name: getattr(stats, name) for name in names})

@@ -97,7 +97,7 @@ function update(made, key, rank) {
   }
 }
 
-const drawRows = listOf(list, { make, update, same: () => true, placed: (made, key, width) => made.rest.measure(`${width} ${made.version}`, 0) });
+const drawRows = listOf(list, { make, update, same: () => true, placed: (made, key, size) => made.rest.measure(`${size} ${made.version}`, 0) });
 
 function words(family) {
   return [family.id, family.newest, ...family.texts.map(({ parts }) => plain(parts))].join("\n").toLowerCase();

@@ -12,7 +12,7 @@ export function focusCard(list, key, place) {
 }
 
 // make(key) gives { row, ... }; update(made, key, rank) shows what may change; same(made, key) is whether the row can stay;
-// placed(made, key, width), if there is one, is called when all are in their places.
+// placed(made, key, size), if there is one, is called when all are in their places; size is of the list and the window.
 export function listOf(list, { make, update, same, placed }) {
   const rows = new Map();
   return function draw(wanted) {
@@ -35,7 +35,7 @@ export function listOf(list, { make, update, same, placed }) {
       else list.insertBefore(made.row, place);
     }
     if (held >= 0 && !focus.isConnected) focusCard(list, focus.dataset.key, held);
-    for (const [key] of wanted) placed?.(rows.get(key), key, list.clientWidth);
+    for (const [key] of wanted) placed?.(rows.get(key), key, `${list.clientWidth} ${innerHeight}`);
     // if almost everything is new, moving would only flicker
     const fresh = wanted.filter(([key]) => !before.has(key)).length;
     if (!still && fresh <= wanted.length / 2) for (const [key] of wanted) move(rows.get(key).row, before.get(key));

@@ -4,13 +4,14 @@ import { element } from "./format.js";
 export const plain = (parts) => parts.map(([text]) => text).join("");
 
 const SIDE = 36; // letters that stay on each side of what a folded card leaves out
+const LEAST = 12; // letters that are worth leaving out
 
 // What is the same before a difference, so that a folded card can leave out the middle where the difference is not seen.
 function before(text) {
   const from = text.indexOf(" ", SIDE) + 1;
   const space = text.lastIndexOf(" ", text.length - SIDE);
   const to = text.startsWith(" …", space) ? space + 2 : space; // of an excerpt, which has left out something there
-  if (from === 0 || to - from < SIDE) return [text];
+  if (from === 0 || to - from < LEAST) return [text];
   return [text.slice(0, from), element("span", { class: "middle" }, text.slice(from, to)), text.slice(to)];
 }
 

@@ -29,7 +29,7 @@ export function moreOf(card, openAll) {
     else button.setAttribute("aria-expanded", String(open));
   }
 
-  // Only when the card is new, or as wide as it was not before: this asks the browser where everything is.
+  // Only when the card is new, or the window has another size than before: this asks the browser where everything is.
   function measure(now, leftOut) {
     if (now === layout && leftOut === beyond) return;
     [layout, beyond] = [now, leftOut];

@@ -137,7 +137,7 @@ function leftOut(pair) {
   return pair.counts === null ? 0 : pair.counts[1] + pair.counts[2] - pair.only_newer.length - pair.only_older.length;
 }
 
-const drawRows = listOf(list, { make, update, same, placed: (made, key, width) => made.rest.measure(width, leftOut(shown.state.pairs[key])) });
+const drawRows = listOf(list, { make, update, same, placed: (made, key, size) => made.rest.measure(size, leftOut(shown.state.pairs[key])) });
 
 export function words(pair) {
   const texts = [pair.newer_text, pair.older_text].map((parts) => (parts === null ? "" : plain(parts)));
