@@ -6,6 +6,7 @@ Tests of swoop.dashboard.reading.
 from __future__ import annotations
 
 import datetime as dt
+import re
 from collections.abc import Callable, Iterator
 from types import SimpleNamespace
 from typing import Any
@@ -119,6 +120,8 @@ def test_what_is_shown_and_when(watch: Callable[..., Watched], page: Page, posts
         "top 20 · last 2 minutes · jaccard · posts.jsonl · stream time 1 May 2024 12:02 UTC"
     )
     settled(tab)
+    for chart in ("#skyband", "#timeline"):
+        expect(tab.locator(chart)).to_have_attribute("aria-label", re.compile(r"\. Times are in UTC\.$"))
     pair = posts.topk()[0]
     times = f"from {shown_second(pair.start)} until {shown_second(pair.end)}"  # as the terminal writes them
     assert "1 May 2024 12:0" in times
@@ -130,6 +133,8 @@ def test_what_is_shown_and_when(watch: Callable[..., Watched], page: Page, posts
     tab.get_by_role("button", name="Times: UTC").click()
     expect(tab.locator("#about")).to_contain_text("stream time 1 May 2024 17:32 GMT+5:30")
     assert (now + dt.timedelta(hours=5, minutes=30)).strftime("%H:%M") == "17:32"
+    for chart in ("#skyband", "#timeline"):
+        expect(tab.locator(chart)).to_have_attribute("aria-label", re.compile(r"\. Times are in GMT\+5:30\.$"))
     expect(ages).to_have_attribute("title", "since " + local(pair.start) + ", until " + local(pair.end))
     tab.reload()
     expect(tab.locator("#about")).to_contain_text("17:32 GMT+5:30")  # the choice is remembered
@@ -266,9 +271,29 @@ def test_pairs_behind_a_card_and_marks_by_keyboard(watch: Callable[..., Watched]
             card.hover()
             wait_until(tab, lambda: ink(tab) < inks[-1])
             inks.append(ink(tab))
-        marks = tab.get_by_role("listbox", name="Stays in the top-k").get_by_role("option")
+        dots, marks = (
+            tab.get_by_role("listbox", name=name).get_by_role("option")
+            for name in ("Pairs in the skyband", "Stays in the top-k")
+        )
+        expect(dots).to_have_count(4)
         expect(marks).to_have_count(4)
         tab.locator(".pair button:visible").last.focus()
+        tab.keyboard.press("Tab")
+        chart = tab.locator("#skyband canvas").bounding_box()
+        assert chart is not None
+        for place in range(4):
+            expect(dots.nth(place)).to_be_focused()
+            expect(dots.nth(place)).to_contain_text(re.compile(rf"^{place + 1}: \d and \d, 1\.000 until 1 May 2024 12:0"))
+            expect(tab.locator("#tip")).to_contain_text(f"{place + 1}: ")
+            expect(one if "4 and 3" in str(dots.nth(place).text_content()) else three).to_have_class("pair linked")
+            tab.keyboard.press("ArrowDown")
+        tip = tab.locator("#tip").bounding_box()
+        assert tip is not None
+        assert chart["y"] < tip["y"] < chart["y"] + 170  # at the dot
+        tab.keyboard.press("Enter")
+        expect(tab.locator("#why")).to_contain_text("Shared")
+        tab.keyboard.press("Escape")
+        expect(dots.last).to_be_focused()
         tab.keyboard.press("Tab")
         for place in range(4):
             expect(marks.nth(place)).to_be_focused()

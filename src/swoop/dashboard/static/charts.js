@@ -200,20 +200,34 @@ function open(name) {
   else if (family) openFamily(family[0]);
 }
 
+// Where the tip of a mark goes: beside a dot of the skyband, below a line of the others.
+function beside(name, mark, place) {
+  const { left, top } = places[name].getBoundingClientRect();
+  const view = views.skyband;
+  if (name !== "skyband" || !view) return { clientX: left, clientY: top + STEP * (place + 1) };
+  const [x, y] = view.origin();
+  return { clientX: left + x + view.scale("x")(mark.x), clientY: top + y + view.scale("y")(mark.y) };
+}
+
 const walks = Object.fromEntries(
-  [["timeline", "Stays in the top-k"], ["lives", "Lives of families"]].map(([name, title]) => {
+  [["skyband", "Pairs in the skyband"], ["timeline", "Stays in the top-k"], ["lives", "Lives of families"]].map(([name, title]) => {
     const point = (mark, place) => {
-      const { left, top } = places[name].getBoundingClientRect();
       link(mark ? [mark.link] : []);
-      tooltip(null, { clientX: left, clientY: top + STEP * (place + 1) }, null, mark?.tip);
+      tooltip(null, mark && beside(name, mark, place), null, mark?.tip);
     };
     return [name, walk(places[name], title, point, (mark) => open(mark.link))];
   }),
 );
 
-// The marks as a list: each with its line and what its tip says.
-function listed(name, { stays }) {
-  walks[name](stays.map((stay) => ({ ...stay, key: `${stay.link} ${stay.from}`, text: `${stay.line.replace(/\u200b/g, "")}: ${stay.tip.replace(/\n/g, ", ")}` })));
+// The marks as a list: each with its line, if it has one, and what its tip says.
+function listed(name, marks) {
+  const said = ({ line, tip }) => `${line === undefined ? "" : `${line.replace(/\u200b/g, "")}: `}${tip.replace(/\n/g, ", ")}`;
+  walks[name](marks.map((mark) => ({ ...mark, key: `${mark.link} ${mark.from ?? ""}`, text: said(mark) })));
+}
+
+// What a chart is about, and in which zone its times are.
+function describe(name, what, { now }) {
+  places[name].setAttribute("aria-label", zoneOf(now) ? `${what} Times are in ${zoneOf(now)}.` : what);
 }
 
 async function fill(view, data, height) {
@@ -225,24 +239,26 @@ async function fill(view, data, height) {
 const lines = (data) => STEP * Math.max(1, new Set(data.stays.map((stay) => stay.line)).size);
 
 async function drawSkyband(state) {
-  await fill(views.skyband, skybandData(state));
+  const data = skybandData(state);
+  listed("skyband", data.dots);
+  await fill(views.skyband, data);
   const first = state.skyband.steps[0];
-  places.skyband.setAttribute("aria-label", first ? `A new pair must now be more similar than ${similarity(first[1])} to matter.` : "A new pair of any similarity matters now.");
+  describe("skyband", first ? `A new pair must now be more similar than ${similarity(first[1])} to matter.` : "A new pair of any similarity matters now.", state);
 }
 
 async function drawTimeline(state) {
   const past = timelineData(state);
-  listed("timeline", past);
+  listed("timeline", past.stays);
   await fill(views.timeline, past, lines(past));
-  places.timeline.setAttribute("aria-label", `${past.stays.length} stays in the top-k, which now has ${state.order.length} pairs.`);
+  describe("timeline", `${past.stays.length} stays in the top-k, which now has ${state.order.length} pairs.`, state);
 }
 
 async function drawLives(state) {
   const past = livesData(state);
-  listed("lives", past);
+  listed("lives", past.stays);
   await fill(views.lives, past, lines(past));
   const there = past.stays.filter((life) => life.open).length;
-  places.lives.setAttribute("aria-label", `The lives of ${past.stays.length} families, of which ${there} are still there.`);
+  describe("lives", `The lives of ${past.stays.length} families, of which ${there} are still there.`, state);
 }
 
 // Draws the state, unless the last one is still being drawn; another will follow.
