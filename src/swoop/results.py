@@ -111,6 +111,8 @@ class Family:
         The id of its newest set, which is in the window.
     record
         The kept columns of that set, by name; None if nothing was kept.
+    by
+        In a history with one result per key: the values of the key's columns.
     """
 
     id: Id
@@ -121,6 +123,7 @@ class Family:
     representative: Id
     arrival: int | None = field(default=None, repr=False, compare=False)
     record: dict[str, Any] | None = field(default=None, repr=False, compare=False)
+    by: tuple[Any, ...] = field(default=(), repr=False)
 
 
 @dataclass(frozen=True, slots=True)
@@ -380,7 +383,7 @@ class FamilyList(Results[Family]):
 
 
 class FamilyHistory(FamilyList):
-    """All families of a history, in the order of their first sets."""
+    """All families of a history, in the order of their first sets; with keys, those of one key after the other."""
 
     def __init__(
         self,
@@ -388,16 +391,18 @@ class FamilyHistory(FamilyList):
         make: Callable[[int], Family],
         columns: Callable[[], dict[str, Any]],
         rows: Callable[[], pyarrow.Table],
+        firsts: Any,
     ) -> None:
         super().__init__(size, make, columns)
-        self._rows = rows  # also with the arrival numbers of the first sets of families, since ids may repeat
+        self._rows = rows
+        self._firsts = firsts  # of each row, the arrival number of the first set of its family, since ids may repeat
 
     def rows(self) -> pyarrow.Table:
         """The ids, the times and the families of all sets, in the order in which they entered: ``id``, ``time``, ``family``.
 
-        A set without links has its own id as that of its family.
+        A set without links has its own id as that of its family. The columns of a key come first.
         """
-        return self._rows().drop_columns("first")
+        return self._rows()
 
 
 class FamilyChanges(Results[FamilyChange]):

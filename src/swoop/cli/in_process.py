@@ -144,7 +144,8 @@ def find_families(
         write_table(table, run.out)
     if run.rejected is not None:
         write_rejected(sets.rejected_rows, run.rejected)
-    largest, members = table.append_column("first", firsts).sort_by(list(LARGEST_FIRST)).slice(0, run.show), found._rows()
+    largest = table.append_column("first", firsts).sort_by(list(LARGEST_FIRST)).slice(0, run.show)
+    members = found.rows().append_column("first", pa.array(found._firsts))
     members = members.filter(pc.is_in(members.column("first"), largest.column("first").combine_chunks()))
     named = sets.table.filter(pc.is_in(sets.table.column("id"), members.column("id").combine_chunks()))
     seconds, groups = time.monotonic() - began, _groups(sets, reading)

@@ -194,7 +194,8 @@ def _names(rows: Rows, window: WindowSpec, cutting: Cutting) -> Names | None:
     """What the records of all sets are called, if there are several slices: copies are families of equal sets."""
     if len(rows.times) == 0 or len(cutting.cuts(rows, window.duration)) == 2:
         return None
-    firsts = find_firsts(len(rows.times), find_links(rows, FamilySpec(1.0, window), cutting))
+    (links,) = find_links([rows], FamilySpec(1.0, window), cutting)
+    firsts = find_firsts(len(rows.times), links)
     return Names(firsts, rows.times[firsts])
 
 

@@ -8,7 +8,7 @@ family, because that is long ago, it may link both.
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import dataclass
 from typing import Any, NamedTuple
 
@@ -58,15 +58,19 @@ def find_firsts(size: int, links: Iterable[Links]) -> np.ndarray:
     return firsts
 
 
-def find_links(rows: Rows, spec: FamilySpec, cutting: Cutting) -> list[Links]:
-    """The links of a history in one process, of all slices."""
+def find_links(histories: Sequence[Rows], spec: FamilySpec, cutting: Cutting) -> list[list[Links]]:
+    """The links of each history in one process, of all its slices, which run on all threads."""
     in_ticks = spec.in_ticks()
 
-    def run(part: Slice) -> list[Links]:
-        found = replay_links(part.batches, in_ticks, rows.sets.tokens, part.start)
-        return [Links(newer + part.first, older + part.first, oldest) for newer, older, oldest in found]
+    def task(rows: Rows) -> Callable[[Slice], list[Links]]:
+        def run(part: Slice) -> list[Links]:
+            found = replay_links(part.batches, in_ticks, rows.sets.tokens, part.start)
+            return [Links(newer + part.first, older + part.first, oldest) for newer, older, oldest in found]
 
-    return [links for found in cutting.run(rows, spec.window.duration, run) for links in found]
+        return run
+
+    found = cutting.run_all([(rows, task(rows)) for rows in histories], spec.window.duration)
+    return [[links for part in parts for links in part] for parts in found]
 
 
 @dataclass(frozen=True)
@@ -88,3 +92,7 @@ class Groups:
         np.maximum.at(newest, firsts, np.arange(size))
         found = np.flatnonzero(totals > 1)
         return cls(found, newest[found], totals[found], sizes[found])
+
+    def take(self, places: np.ndarray) -> Groups:
+        """The same in this order."""
+        return Groups(self.firsts[places], self.newest[places], self.totals[places], self.sizes[places])

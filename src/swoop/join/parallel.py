@@ -52,12 +52,11 @@ class Cutting:
         """How many slices run at a time, at most."""
         return self.threads or _cores()
 
-    def run(self, rows: Rows, duration: int, task: Callable[[Slice], Found]) -> list[Found]:
-        """What a task makes of each slice, in order. With an unbounded window (``duration`` 0) there is one slice."""
-        return self.run_all([(rows, task)], duration)[0]
-
     def run_all(self, work: Sequence[tuple[Rows, Callable[[Slice], Found]]], duration: int) -> list[list[Found]]:
-        """The same for several histories: the slices of all of them share the threads."""
+        """What a task makes of each slice of a history, in order, for several histories, whose slices share the threads.
+
+        With an unbounded window (``duration`` 0) a history is one slice.
+        """
         is_stopped = threading.Event()
         jobs = [[*self._jobs(rows, duration, task, is_stopped)] for rows, task in work]
         found = iter(_on_threads([job for own in jobs for job in own], self.at_once, is_stopped))

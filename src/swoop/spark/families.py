@@ -12,6 +12,7 @@ from pyspark.sql import DataFrame
 from pyspark.sql import functions as F  # noqa: N812
 from pyspark.sql import types as T  # noqa: N812
 
+from swoop.join.family_history import FAMILY, MEMBER
 from swoop.join.keys import find_by
 from swoop.similarity import Similarity
 from swoop.spark.cuts import Every
@@ -23,8 +24,6 @@ from swoop.spec import FamilySpec
 from swoop.text.functions import TokenFunction
 from swoop.times import TimeKind
 
-FAMILY = ("id", "size", "total", "first_seen", "last_seen", "representative")
-MEMBER = ("id", "time", "family")
 REPRESENTATIVE = FAMILY[-1]
 
 

@@ -17,10 +17,10 @@ from pyspark.sql import types as T  # noqa: N812
 from pyspark.sql.udtf import AnalyzeArgument, AnalyzeResult, OrderingColumn, PartitioningColumn, SelectedColumn
 
 from swoop.errors import InvalidArgument, InvalidData, InvalidType
+from swoop.join.family_history import FAMILY
 from swoop.join.row_order import find_order
 from swoop.join.unusable import why_unusable
 from swoop.reasons import Reasons
-from swoop.spark.families import FAMILY
 from swoop.spark.rows import Names, find_spark_window, plain_type, time_kind
 from swoop.spark.slices import PushedFamilies, PushedHistory
 from swoop.spec import FamilySpec, JoinSpec
