@@ -38,7 +38,7 @@ EVERY = [chr(code) for code in range(sys.maxunicode + 1) if not 0xD800 <= code <
 def made(texts: list[str], function: TokenFunction) -> list[list[str]]:
     """The different tokens of each text, by the kernels."""
     found: list[list[str]] = []
-    for block in make_tokens(pa.array(texts, pa.large_string()), function):
+    for block in make_tokens([pa.array(texts, pa.large_string())], function):
         assert block.first == len(found)
         tokens = block.tokens.to_list()
         found += [list(dict.fromkeys(tokens[a:b])) for a, b in zip(block.offsets[:-1], block.offsets[1:], strict=True)]
@@ -87,6 +87,20 @@ def test_a_long_text() -> None:
         assert made(["a", text, "b"], function) == [function("a"), function(text), function("b")]
 
 
+def test_no_more_than_a_block_is_copied() -> None:
+    """Offsets of strings are widened and views become strings, and several columns one, block by block."""
+    function, rows, text = swoop.words("t"), 4000, "win a free phone " * 120  # 8 MB
+    for kind, columns_of_text in ((pa.string(), 1), (pa.large_string(), 1), (pa.string_view(), 1), (pa.string_view(), 2)):
+        column = pa.array([None, text] * (rows // 2) if columns_of_text == 2 else [text] * rows, kind).slice(1)
+        texts = [column] if columns_of_text == 1 else [column, pa.array([text[::-1], None] * (rows // 2), kind).slice(1)]
+        before, found = pa.total_allocated_bytes(), 0
+        for block in make_tokens(texts, function):
+            found += block.rows
+            # beside the tokens, which are no buffers of Arrow: what a block was copied to, and offsets
+            assert pa.total_allocated_bytes() - before < (2 * columns.BLOCK if kind == pa.string_view() else columns.BLOCK // 2)
+        assert found == rows - 1
+
+
 def inserted(data: Any, tokens: Any = "tokens", **options: Any) -> list[Any]:
     join = swoop.TopKJoin(k=50, window=100, track_changes=True)
     join.insert_many(data, tokens=tokens, **options)
@@ -120,7 +134,12 @@ def test_several_columns() -> None:
     data = {"a": ["On Joins", None, "x"], "b": ["joins on sets", "on joins", None], "time": [1, 2, 3]}
     function = swoop.words("a", "b")
     tokens = [function(a, b) for a, b in zip(data["a"], data["b"], strict=True)]
-    assert inserted(data, function) == inserted({"tokens": tokens, "time": data["time"]})
+    expected = inserted({"tokens": tokens, "time": data["time"]})
+    assert inserted(data, function) == expected
+    views = {name: pa.array(["before", *data[name]], pa.string_view()).slice(1) for name in "ab"}
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr(columns, "BLOCK", 1)
+        assert inserted({**data, **views}, function) == expected
 
 
 def test_what_cannot_be_read_is_refused_and_nothing_arrives() -> None:

@@ -15,7 +15,7 @@ from swoop.join.mixtures import refuse_mixture, refuse_mixtures
 from swoop.join.sets import flatten, read_set
 from swoop.similarity import MAX_SET_SIZE
 from swoop.text.blocks import Block
-from swoop.text.columns import join_texts, make_tokens
+from swoop.text.columns import make_tokens, text_sizes
 from swoop.text.functions import TokenFunction
 from swoop.times import LATEST, Clock, TimeKind
 
@@ -166,7 +166,7 @@ def read_sets(columns: Columns, tokens: str | TokenFunction) -> tuple[Iterable[B
     check_token_argument(tokens)
     if isinstance(tokens, TokenFunction):
         texts = read_texts(columns, tokens)
-        return make_tokens(texts, tokens), {tokens.columns[0]: len(texts)}
+        return make_tokens(texts, tokens), {tokens.columns[0]: len(texts[0])}
     offsets, column = read_tokens(find_column(columns, tokens, "tokens"), tokens)
     return [Block(0, len(offsets) - 1, offsets, column)], {tokens: len(offsets) - 1}
 
@@ -235,18 +235,19 @@ def _read_texts(values: pa.Array, kind: pa.DataType) -> Texts:
     return Texts(bytes_[ends[0] : ends[-1]], ends - ends[0])
 
 
-def read_texts(columns: Columns, function: TokenFunction) -> pa.Array:
-    """The texts that a token function reads, all columns as one. What cannot be used is refused before anything arrives."""
+def read_texts(columns: Columns, function: TokenFunction) -> list[pa.Array]:
+    """The columns that a token function reads. What cannot be used is refused before anything arrives."""
     texts = [_read_text(find_column(columns, name, "tokens"), name) for name in function.columns]
     check_lengths(dict(zip(function.columns, map(len, texts), strict=True)))
-    joined = join_texts(texts)
     names = ", ".join(function.columns)
-    _refuse_nulls(joined, names, "there is no text, but null")
-    for row in np.flatnonzero(pc.binary_length(joined).to_numpy(zero_copy_only=False) > MAX_SET_SIZE).tolist():
-        tokens = sum(len(block.tokens) for block in make_tokens(joined.slice(row, 1), function))
+    is_missing = np.logical_and.reduce([text.is_null().to_numpy(zero_copy_only=False) for text in texts])
+    if is_missing.any():
+        raise _refuse_row(names, int(is_missing.argmax()), "there is no text, but null")
+    for row in np.flatnonzero(text_sizes(texts) > MAX_SET_SIZE).tolist():
+        tokens = sum(len(block.tokens) for block in make_tokens([text.slice(row, 1) for text in texts], function))
         if tokens > MAX_SET_SIZE:
             raise _refuse_row(names, row, f"the set has {tokens} tokens, and {MAX_SET_SIZE} is the most there can be")
-    return joined
+    return texts
 
 
 def _read_text(column: Any, name: str) -> pa.Array:

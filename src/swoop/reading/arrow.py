@@ -205,7 +205,7 @@ def _tokens(table: pa.Table, reading: Reading) -> Iterator[tuple[np.ndarray, pa.
         lists = _one(table.column("tokens"))
         yield pc.list_parent_indices(lists).to_numpy(), pc.list_flatten(lists)
         return
-    for block in make_tokens(_one(table.column("text")).cast(pa.large_string()), reading.function):
+    for block in make_tokens([_one(table.column("text"))], reading.function):
         texts = block.tokens.strings
         assert texts is not None
         buffers = [None, pa.py_buffer(texts.ends), pa.py_buffer(texts.data)]

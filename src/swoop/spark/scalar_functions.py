@@ -74,7 +74,7 @@ def _tokens(texts: pa.Array, function: TokenFunction) -> pa.Array:
     known = {"id": np.zeros(rows, np.int8), "time": np.zeros(rows, np.int8), "text": texts}
     usable = why_unusable(known, tokens=function).is_null()
     counts, parts = [], []
-    for _, size, offsets, tokens in make_tokens(texts.filter(usable), function):
+    for _, size, offsets, tokens in make_tokens([texts.filter(usable)], function):
         found = tokens.strings
         buffers = [None, pa.py_buffer(np.ascontiguousarray(found.ends)), pa.py_buffer(found.data)]
         values = pa.Array.from_buffers(pa.large_string(), len(found), buffers)

@@ -33,6 +33,21 @@ def join_texts(texts: list[pa.Array]) -> pa.Array:
     return pc.if_else(some, joined, pa.scalar(None, pa.large_string()))
 
 
+def text_sizes(texts: list[pa.Array]) -> np.ndarray:
+    """How many bytes the texts of each row have together, with a space between two columns."""
+    sizes = np.full(len(texts[0]), len(texts) - 1, np.int64)
+    for text in texts:
+        sizes += _sizes(text)
+    return sizes
+
+
+def _sizes(text: pa.Array) -> np.ndarray:
+    if not pa.types.is_string_view(text.type):
+        return np.asarray(pc.binary_length(text).fill_null(0).to_numpy(zero_copy_only=False))
+    views = np.frombuffer(text.buffers()[1] or b"", np.int32)[::4]  # Arrow knows no lengths of views, which begin with them
+    return np.where(text.is_valid().to_numpy(zero_copy_only=False), views[text.offset : text.offset + len(text)], 0)
+
+
 def prepare(texts: pa.Array, function: TokenFunction) -> pa.Array:
     """Texts in the form that kernels read, without nulls."""
     if function.nfc:
@@ -74,13 +89,17 @@ def _tables() -> tuple[np.ndarray, np.ndarray, np.ndarray]:
     return classes, lower, kernels.ascii_table(classes, lower)
 
 
-def make_tokens(texts: pa.Array, function: TokenFunction) -> Iterator[Block]:
-    """The tokens of a column of valid texts, without nulls, in blocks of rows."""
-    ends, _ = _ends_and_bytes(texts)
+def make_tokens(texts: list[pa.Array], function: TokenFunction) -> Iterator[Block]:
+    """The tokens of columns of valid texts, of which each row has at least one, in blocks of rows.
+
+    What has to be copied, because a column is of views or there are several columns, is copied block by block.
+    """
+    ends = np.concatenate(([0], np.cumsum(text_sizes(texts))))
     first, block = 0, max(BLOCK // function.n, 1)
-    while first < len(texts):
+    while first < len(texts[0]):
         stop = max(first + 1, int(np.searchsorted(ends, ends[first] + block, side="right")) - 1)
-        offsets, tokens = _read_block(prepare(texts[first:stop], function), function)
+        joined = join_texts([text.slice(first, stop - first) for text in texts])
+        offsets, tokens = _read_block(prepare(joined, function), function)
         yield Block(first, stop - first, offsets, Tokens(strings=tokens))
         first = stop
 
