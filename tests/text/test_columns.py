@@ -17,7 +17,8 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 import swoop
-from swoop.errors import InvalidData, InvalidType
+from swoop.errors import InvalidData, InvalidType, UnusableRows
+from swoop.similarity import MAX_SET_SIZE
 from swoop.text import columns
 from swoop.text.columns import make_tokens
 from swoop.text.functions import TokenFunction
@@ -158,6 +159,25 @@ def test_what_cannot_be_read_is_refused_and_nothing_arrives() -> None:
         with pytest.raises(InvalidData, match=message):
             join.insert_many(data, tokens=swoop.words("t"))
         assert join.stats.sets == 0
+
+
+def test_very_long_texts() -> None:
+    """A join takes them if they have few enough tokens; a history looks at their length alone."""
+    phone = "win a phone" + " " * (MAX_SET_SIZE - 15) + "free"
+    (pair,) = inserted({"t": ["win a phone", phone + " " * (100_000_000 - len(phone))], "time": [1, 2]}, swoop.words("t"))[1:]
+    assert (pair.newer, pair.older, pair.overlap) == (1, 0, 3)
+    history = {"id": [1, 2, 3], "time": [1, 2, 3], "t": ["win a phone", phone, phone + " "]}
+    with pytest.warns(UnusableRows, match=r"^1 rows .* the text is longer than 33554431 bytes \(1\)"):
+        (stay,) = swoop.history(history, 3, 9, tokens=swoop.words("t"))
+    assert (stay.pair.newer, stay.pair.older, stay.pair.overlap) == (2, 1, 3)
+
+
+def test_a_text_of_too_many_tokens_is_refused(monkeypatch: pytest.MonkeyPatch) -> None:
+    """All are counted, also those that repeat."""
+    monkeypatch.setattr("swoop.join.columns.MAX_SET_SIZE", 5)
+    assert inserted({"t": ["a a a a a", "a " * 5], "time": [1, 2]}, swoop.words("t"))
+    with pytest.raises(InvalidData, match="column 't', row 1: the set has 6 tokens, and 5 is the most there can be"):
+        inserted({"t": ["a", "a " * 6], "time": [1, 2]}, swoop.words("t"))
 
 
 def test_nothing_at_all() -> None:
