@@ -18,7 +18,7 @@ from pyspark.sql import SparkSession
 from swoop.errors import InvalidArgument
 from swoop.spark import char_ngrams, rejected, timestamps, topk_history, transitions, word_ngrams, words
 from swoop.text.functions import TokenFunction
-from tests.support.texts import PARTS
+from tests.support.texts import PARAGRAPHS, PARTS
 
 
 def tokens(spark: SparkSession, function: TokenFunction, *values: Any) -> Any:
@@ -76,6 +76,8 @@ def test_columns_are_those_of_the_reference(spark: SparkSession, function: Token
     known = [character for character in map(chr, range(sys.maxunicode + 1)) if is_old(character)]
     texts = [*known, *(f"a{character}b" for character in known)]
     texts += ["".join(rng.choices(PARTS, k=rng.randrange(30))) for _ in range(3000)]
+    texts += [form for text in PARAGRAPHS for form in (text, text.upper(), unicodedata.normalize("NFD", text))]
+    texts += ["".join(rng.choices([*PARTS, *PARAGRAPHS], k=rng.randrange(9))) for _ in range(500)]
     rows = spark.createDataFrame(pa.table({"n": pa.array(range(len(texts))), "t": pa.array(texts)}))
     found = rows.select("n", function.column().alias("tokens")).toArrow().sort_by("n")["tokens"].to_pylist()
     different = [(text, made, function(text)) for text, made in zip(texts, found, strict=True) if made != function(text)]

@@ -22,7 +22,7 @@ from swoop.similarity import MAX_SET_SIZE
 from swoop.text import columns
 from swoop.text.columns import make_tokens
 from swoop.text.functions import TokenFunction
-from tests.support.texts import PARTS
+from tests.support.texts import PARAGRAPHS, PARTS
 
 FUNCTIONS = [
     swoop.words("t"),
@@ -55,7 +55,16 @@ def test_every_character(function: TokenFunction) -> None:
         assert made(texts, function) == [function(text) for text in texts]
 
 
-TEXTS = st.lists(st.sampled_from(PARTS) | st.characters(codec="utf-8")).map("".join)
+TEXTS = st.lists(st.sampled_from([*PARTS, *PARAGRAPHS]) | st.characters(codec="utf-8")).map("".join)
+
+
+@pytest.mark.parametrize("function", FUNCTIONS)
+def test_texts_of_many_scripts(function: TokenFunction) -> None:
+    """Whole, normalised, in capitals, and from every letter on."""
+    for text in PARAGRAPHS:
+        forms = [*(unicodedata.normalize(form, text) for form in ("NFC", "NFD", "NFKD")), text.upper(), text.title()]
+        texts = [*forms, *(text[place:] for place in range(len(text))), *(text[:place] for place in range(len(text)))]
+        assert made(texts, function) == [function(text) for text in texts]
 
 
 @given(st.lists(TEXTS), st.sampled_from(FUNCTIONS), st.data())
