@@ -10,6 +10,7 @@ import re
 import subprocess
 import sys
 from collections.abc import Callable
+from pathlib import Path
 from typing import Any
 
 import numba
@@ -29,21 +30,37 @@ def swoop(*arguments: str) -> Any:
     return CliRunner(env={"COLUMNS": "80", "NO_COLOR": "1"}).invoke(app, list(arguments))
 
 
-def test_help_is_quick() -> None:
-    code = f"""
+def loaded_by(*arguments: object) -> tuple[subprocess.CompletedProcess[str], set[str]]:
+    """A command in a process of its own, and the modules that it has loaded."""
+    code = """
 import sys
 from swoop.cli import main
-sys.argv = ["swoop", "run", "--help"]
 try:
     main()
-except SystemExit as end:
-    assert not end.code, end.code
-assert not [name for name in {HEAVY} if name in sys.modules], sys.modules.keys()
-assert len(sys.modules) < 500, len(sys.modules)  # it is what takes the time
+finally:
+    print(*sys.modules, file=sys.stderr)
 """
-    done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=False)
+    command = [sys.executable, "-c", code, *map(str, arguments)]
+    done = subprocess.run(command, capture_output=True, text=True, check=False)
+    return done, set(done.stderr.splitlines()[-1].split())
+
+
+def test_help_is_quick() -> None:
+    done, loaded = loaded_by("run", "--help")
     assert done.returncode == 0, done.stderr
     assert "Examples" in done.stdout
+    assert not loaded & set(HEAVY)
+    assert len(loaded) < 500  # it is what takes the time
+
+
+def test_a_wrong_column_is_told_at_once(tmp_path: Path) -> None:
+    """Before the engine and Spark are loaded, which take longer than all the rest."""
+    path = tmp_path / "posts.csv"
+    path.write_text("id,time,text\n1,2024-05-01,win a phone\n")
+    done, loaded = loaded_by("run", path, "--text", "txt")
+    assert done.returncode == 2, done.stderr
+    assert "there is no column 'txt' for --text" in done.stderr
+    assert not loaded & {"numba", "pyspark", "swoop.engine"}
 
 
 @pytest.mark.parametrize("command", ["run", "stream", "explain", "demo", "doctor"])

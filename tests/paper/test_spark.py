@@ -58,5 +58,5 @@ def test_in_process(texts: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(in_process, "ROUNDS", 1)
     in_process_lines = in_process.report(2000, lambda text: None, texts)
     rows = [line.split("|") for line in in_process_lines if line.startswith("| ") and not line.startswith("| what")]
-    assert len(rows) == 4 + 3
+    assert len(rows) == 4 + 4
     assert all(figure.strip() for _, _, figure, *_ in rows)
