@@ -45,10 +45,14 @@ class CapacityExceeded(SwoopError, MemoryError):
     arrived: int = 0
 
 
+TOO_MANY_PAIRS = "pairs, more than max_pairs="
+"""What the message of that error has, wherever it comes from."""
+
+
 def too_many_pairs(count: int, most: int, when: str) -> CapacityExceeded:
     """The error if all pairs above a threshold are requested, and there would be more than ``max_pairs``."""
     return CapacityExceeded(
-        f"{when} there would be {count:,} pairs, more than max_pairs={most:,}. Use a higher min_similarity, a shorter window "
+        f"{when} there would be {count:,} {TOO_MANY_PAIRS}{most:,}. Use a higher min_similarity, a shorter window "
         'or a larger max_pairs; or, if many sets are equal or alike, copies="once" or swoop.Families'
     )
 

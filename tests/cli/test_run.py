@@ -77,7 +77,7 @@ def test_json_lines_to_parquet(tmp_path: Path, lines: Path, swoop: Swoop) -> Non
     assert max(map(len, done.stdout.splitlines())) <= 80
 
 
-def test_all_pairs(tmp_path: Path, lines: Path, swoop: Swoop) -> None:
+def test_all_pairs(tmp_path: Path, lines: Path, swoop: Swoop, monkeypatch: pytest.MonkeyPatch) -> None:
     out = tmp_path / "out.parquet"
     done = swoop("run", lines, "--window", "20s", "-k", "all", "--min-similarity", 0.3, "--out", out)
     assert done.exit_code == 0, done.output
@@ -85,6 +85,14 @@ def test_all_pairs(tmp_path: Path, lines: Path, swoop: Swoop) -> None:
     assert rows_of(pq.read_table(out)) == expected
     assert f"60 rows, {len(expected)} stays in all pairs from jaccard 0.3 on" in done.stderr
     assert "shared, from" in done.stdout
+    for module in ("swoop.spec", "swoop.cli.run"):
+        monkeypatch.setattr(f"{module}.MAX_PAIRS", 3)
+    done = swoop("run", lines, "--window", "20s", "-k", "all", "--min-similarity", 0.3)
+    assert done.exit_code == 1
+    assert (
+        "at some time there are more than 3 pairs from jaccard 0.3 on; use a higher --min-similarity, a shorter --window, "
+        in (" ".join(done.stderr.split()))
+    )
 
 
 def test_csv_to_csv(tmp_path: Path, swoop: Swoop) -> None:

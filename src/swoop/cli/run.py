@@ -11,7 +11,7 @@ from swoop.cli.history import EQUAL, EQUAL_LEFT_OUT, History, JoinOptions, RunOp
 from swoop.cli.progress import Steps
 from swoop.cli.render import Pairs, Side
 from swoop.cli.where import HINTS, why_spark
-from swoop.errors import CapacityExceeded
+from swoop.errors import TOO_MANY_PAIRS, CapacityExceeded
 from swoop.look import ORANGE, RED
 from swoop.reading.files import Files
 from swoop.reading.sets import ReadingOptions
@@ -36,16 +36,18 @@ def run(files: Files, reading: ReadingOptions, join: JoinOptions, options: RunOp
 def find(files: Files, reading: ReadingOptions, join: JoinOptions, options: RunOptions) -> History:
     """The history of the top-k, in process or on Spark: its best pairs, with all stays written to a file if asked for."""
     with Steps() as steps:
-        if why_spark(files, options.spark, options.master, options.out, options.rejected):
-            from swoop.cli import on_spark
-
-            return on_spark.find_history(files, reading, join, options, steps)
-        from swoop.cli import in_process
-
         try:
+            if why_spark(files, options.spark, options.master, options.out, options.rejected):
+                from swoop.cli import on_spark
+
+                return on_spark.find_history(files, reading, join, options, steps)
+            from swoop.cli import in_process
+
             return in_process.find_history(files, reading, join, options, steps)
-        except CapacityExceeded as error:
-            if join.k is not None:
+        except Exception as error:
+            if join.k is not None or TOO_MANY_PAIRS not in str(
+                error
+            ):  # an error of a task has what was raised there in its text
                 raise
             raise CapacityExceeded(
                 f"at some time there are more than {MAX_PAIRS:,} pairs from {join.similarity} {join.min_similarity:g} on; use "
