@@ -5,6 +5,7 @@ Tests of swoop.engine.marks.
 
 from __future__ import annotations
 
+import random
 from pathlib import Path
 
 import pytest
@@ -68,6 +69,39 @@ def test_a_wave_in_one_tick_and_in_many() -> None:
             join.insert(tokens, step * number)
         assert list(join.topk()) == oracle.topk(records, 3, 500, copies="once")
         join._check()
+
+
+@pytest.mark.parametrize("similarity", ["jaccard", "cosine"])
+def test_a_renewal_looks_at_less_than_an_arrival(similarity: str) -> None:
+    """Than if the same set came where no copy of it is, but all else is the same."""
+    rng, window = random.Random(1), 60
+    weights = [1 / (token + 1) for token in range(40)]
+    sets = [frozenset(rng.choices(range(40), weights, k=rng.randrange(2, 8))) for _ in range(40)]
+    stream = [rng.choice(sets) for _ in range(300)]
+
+    def looked_at(join: swoop.TopKJoin, time: int) -> int:
+        before = join.stats.pre_candidates
+        join.insert(stream[time], time)
+        return join.stats.pre_candidates - before
+
+    def new_join() -> swoop.TopKJoin:
+        return swoop.TopKJoin(k=5, window=window, similarity=similarity, copies="once")
+
+    join, found = new_join(), []
+    for time, tokens in enumerate(stream):
+        valid = range(max(0, time - window + 1), time)
+        if tokens not in stream[valid.start : time]:
+            join.insert(tokens, time)
+            continue
+        without = new_join()
+        for other in valid:
+            if stream[other] != tokens:
+                without.insert(stream[other], other)
+        found.append((looked_at(join, time), looked_at(without, time)))
+    renewals, arrivals = (sum(counts) for counts in zip(*found, strict=True))
+    assert len(found) > 200
+    assert renewals < 0.75 * arrivals
+    assert sum(one > other for one, other in found) < 0.15 * len(found)  # other pairs are in the stock, so seldom it is more
 
 
 def test_saved_names(tmp_path: Path) -> None:
