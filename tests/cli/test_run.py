@@ -296,12 +296,14 @@ def test_nothing_is_overwritten(lines: Path) -> None:
     assert lines.read_text() == before
 
 
-def test_both_ways_write_the_same_file(tmp_path: Path, lines: Path, spark: SparkSession) -> None:
+def test_both_ways_write_and_show_the_same(tmp_path: Path, lines: Path, spark: SparkSession) -> None:
+    """Also pairs that are as similar as others, of which those that share more come first, then the earlier ones."""
     written = []
     for where in ((), ("--spark",)):
         out = tmp_path / "out.csv"
-        assert run("run", lines, "-w", "20s", "-k", 5, "--out", out, *where).exit_code == 0
-        written.append(out.read_text())
+        done = run("run", lines, "-w", "20s", "-k", 5, "--show", 40, "--out", out, *where)
+        assert done.exit_code == 0, done.output
+        written.append((out.read_text(), done.stdout))
     assert written[0] == written[1]
 
 

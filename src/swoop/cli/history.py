@@ -10,15 +10,19 @@ from typing import TYPE_CHECKING, Any
 from swoop.addresses import is_remote, local_path
 from swoop.cli.console import name_of
 from swoop.cli.guard import WrongUsage
-from swoop.cli.output import check_out
+from swoop.cli.output import Order, check_out
 from swoop.cli.render import ShownPair, Side
+from swoop.cli.where import tell
+from swoop.readable import readable, rows_of
+from swoop.reading.sets import CountReadable, Reading, ReadingOptions, decide
 from swoop.reasons import Reasons
 from swoop.spec import JoinSpec
 
 if TYPE_CHECKING:
     import pyarrow as pa
 
-    from swoop.reading.sets import Reading
+    from swoop.reading.files import Files
+    from swoop.times import WindowSpec
 
 MOST_SHOWN = 1000
 EQUAL_LEFT_OUT = "pairs of equal sets are not shown, but take their places in the top {k}; a larger -k finds more others"
@@ -141,7 +145,29 @@ class FoundFamilies:
     records: dict[str, list[Side]]
 
 
-LARGEST_FIRST = (("total", "descending"), ("first_seen", "ascending"), ("id", "ascending"))
+PAIR = ("newer", "older", "similarity", "overlap")
+BEST = {"enter": ("enter", "min"), "leave": ("leave", "max"), "left": ("leave", "count"), "stays": ("enter", "count")}
+"""What is told of a distinct pair over all its stays: which column, and what is made of its values that are not null."""
+
+BEST_FIRST: Order = (
+    ("similarity", "descending"),
+    ("overlap", "descending"),
+    ("enter", "ascending"),
+    ("newer", "ascending"),
+    ("older", "ascending"),
+)
+"""Ties go to pairs that share more, then to the earlier ones."""
+
+LARGEST_FIRST: Order = (("total", "descending"), ("first_seen", "ascending"), ("id", "ascending"))
+
+
+def described(
+    files: Files, options: ReadingOptions, sample: pa.Table, window: WindowSpec | None, count: CountReadable
+) -> Reading:
+    """How the files are read, by a sample of their rows, told to whoever looks."""
+    reading = decide(options, sample, window, count, files.name)
+    tell(files, reading)
+    return reading
 
 
 def check_one_stream(reading: Reading) -> None:
@@ -158,9 +184,32 @@ def members_of(families: pa.Table, key: str, rows: pa.Table, of_rows: str) -> tu
     return largest, [found[family[key]] for family in largest]
 
 
-def ids_of(pairs: Iterable[ShownPair]) -> set[Any]:
+def ids_of(pairs: Iterable[dict[str, Any]]) -> set[Any]:
     """Of the records of pairs."""
+    return {pair[side] for pair in pairs for side in ("newer", "older")}
+
+
+def shown_ids(pairs: Iterable[ShownPair]) -> set[Any]:
+    """The same of pairs that are shown."""
     return {side.id for pair in pairs for side in (pair.newer, pair.older)}
+
+
+def records_of(sets: pa.Table, reading: Reading) -> dict[str, list[Side]]:
+    """Sets as records by id, sorted by time; those without a time come first."""
+    records: dict[str, list[Side]] = {}
+    for row in sorted(rows_of(readable(sets)), key=lambda row: (row["time"] is not None, row["time"])):
+        records.setdefault(name_of(row["id"]), []).append(_side(row, reading))
+    return records
+
+
+def _side(row: dict[str, Any], reading: Reading) -> Side:
+    if reading.function is not None:
+        tokens = frozenset(reading.function(row["text"]) or ())
+    else:
+        tokens = frozenset(token for token in row["tokens"] or () if token is not None)
+    text = row["text"] if reading.columns.text else " ".join(map(name_of, row["tokens"] or ()))
+    kept = {name: row[name] for name in reading.columns.keep}
+    return Side(row["id"], row["time"], text or "", tokens, words=bool(reading.columns.text), kept=kept)
 
 
 def counted_copies(pairs: list[ShownPair], families: Iterable[dict[str, Any]]) -> list[ShownPair]:
@@ -174,7 +223,12 @@ def counted_copies(pairs: list[ShownPair], families: Iterable[dict[str, Any]]) -
     return [replace(pair, newer=counted(pair.newer), older=counted(pair.older)) for pair in pairs]
 
 
-def shown_pair(records: dict[str, list[Side]], pair: dict[str, Any]) -> ShownPair:
+def shown_pairs(records: dict[str, list[Side]], pairs: Iterable[dict[str, Any]]) -> list[ShownPair]:
+    """Pairs with their records."""
+    return [_shown_pair(records, pair) for pair in pairs]
+
+
+def _shown_pair(records: dict[str, list[Side]], pair: dict[str, Any]) -> ShownPair:
     """A pair with its records. If an id is not unique, those that fit the pair."""
     all_newer, all_older = records[name_of(pair["newer"])], records[name_of(pair["older"])]
     candidates = [
@@ -191,6 +245,6 @@ def shown_pair(records: dict[str, list[Side]], pair: dict[str, Any]) -> ShownPai
         pair["similarity"],
         pair["overlap"],
         pair["enter"],
-        None if pair["open"] else pair["leave"],
+        None if pair["left"] < pair["stays"] else pair["leave"],
         pair["stays"],
     )

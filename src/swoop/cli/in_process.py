@@ -6,15 +6,17 @@ import os
 import time
 from collections.abc import Iterable
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
 import pyarrow as pa
 import pyarrow.compute as pc
 
-from swoop.cli.console import name_of
 from swoop.cli.history import (
+    BEST,
+    BEST_FIRST,
     EQUAL,
     LARGEST_FIRST,
+    PAIR,
     CopyCount,
     FoundFamilies,
     History,
@@ -22,17 +24,18 @@ from swoop.cli.history import (
     RunOptions,
     check_one_stream,
     counted_copies,
+    described,
     ids_of,
     members_of,
-    shown_pair,
+    records_of,
+    shown_ids,
+    shown_pairs,
 )
-from swoop.cli.output import ORDER, write_rejected, write_table
+from swoop.cli.output import STAYS, write_rejected, write_table
 from swoop.cli.progress import Steps
 from swoop.cli.render import ShownPair, Side
-from swoop.cli.where import tell
-from swoop.readable import readable, rows_of
 from swoop.reading.files import COMPRESSED, Files
-from swoop.reading.sets import Reading, ReadingOptions, decide
+from swoop.reading.sets import Reading, ReadingOptions
 from swoop.reading.tables import count_readable, read_batches, read_sample, schema_for
 from swoop.times import WindowSpec, find_window
 
@@ -66,9 +69,7 @@ def _memory() -> int:
 def describe(files: Files, options: ReadingOptions, window: WindowSpec | None) -> tuple[Reading, pa.Schema]:
     """How the files are read, told to whoever looks."""
     sample = read_sample(files)
-    reading = decide(options, sample, window, lambda *asked: count_readable(files, sample.schema, *asked), files.name)
-    tell(files, reading)
-    return reading, sample.schema
+    return described(files, options, sample, window, lambda *asked: count_readable(files, sample.schema, *asked)), sample.schema
 
 
 def _read(files: Files, options: ReadingOptions, join: JoinOptions, steps: Steps) -> tuple[Sets, Reading]:
@@ -104,7 +105,7 @@ def find_history(files: Files, options: ReadingOptions, join: JoinOptions, run: 
         copies=join.copies,
         keep=reading.columns.keep,
     ).to_arrow()
-    stays = stays.sort_by([(name, "descending" if name == "similarity" else "ascending") for name in ORDER])
+    stays = stays.sort_by(list(STAYS))
     if run.out is not None:
         steps.step(f"writing {run.out}")
         write_table(stays, run.out)
@@ -154,18 +155,11 @@ def find_families(
 
 
 def best(stays: pa.Table, sets: pa.Table, reading: Reading, most: int) -> list[ShownPair]:
-    """The most similar distinct pairs over all stays; ties go to those that share more, then to the earlier ones."""
-    pair = ["newer", "older", "similarity", "overlap"]
-    found = stays.group_by(pair).aggregate([("enter", "min"), ("leave", "max"), ("leave", "count"), ("enter", "count")])
-    found = found.rename_columns([*pair, "enter", "leave", "left", "stays"])
-    order = [(name, "descending") for name in ("similarity", "overlap")] + [
-        (name, "ascending") for name in ("enter", "newer", "older")
-    ]
-    pairs = found.sort_by(order).slice(0, most).to_pylist()
+    """The most similar distinct pairs over all stays."""
+    found = stays.group_by(list(PAIR)).aggregate(list(BEST.values())).rename_columns([*PAIR, *BEST])
+    pairs = found.sort_by(list(BEST_FIRST)).slice(0, most).to_pylist()
     ids = sets.column("id")
-    wanted = pa.array({row[side] for row in pairs for side in ("newer", "older")}, ids.type)
-    records = records_of(sets.filter(pc.is_in(ids, wanted)), reading)
-    return [shown_pair(records, {**row, "open": row["left"] < row["stays"]}) for row in pairs]
+    return shown_pairs(records_of(sets.filter(pc.is_in(ids, pa.array(ids_of(pairs), ids.type))), reading), pairs)
 
 
 def with_copies(
@@ -178,7 +172,7 @@ def with_copies(
     import swoop
 
     families = swoop.families_history(sets, 1.0, join.window, tokens=reading.tokens).to_arrow()
-    ids = pa.array(ids_of(pairs), families.schema.field("id").type)
+    ids = pa.array(shown_ids(pairs), families.schema.field("id").type)
     found = families.filter(pc.is_in(families.column("id"), ids)).to_pylist()
     totals = families.column("total").to_numpy()
     return counted_copies(pairs, found), CopyCount(int(totals.sum()) - len(totals), int(totals.max(initial=1)))
@@ -212,21 +206,3 @@ def _bytes(name: str) -> bytes | None:
         return bytes.fromhex(name)
     except ValueError:
         return None
-
-
-def records_of(sets: pa.Table, reading: Reading) -> dict[str, list[Side]]:
-    """Sets as records by id, sorted by time; those without a time come first."""
-    records: dict[str, list[Side]] = {}
-    for row in sorted(rows_of(readable(sets)), key=lambda row: (row["time"] is not None, row["time"])):
-        records.setdefault(name_of(row["id"]), []).append(_side(row, reading))
-    return records
-
-
-def _side(row: dict[str, Any], reading: Reading) -> Side:
-    if reading.function is not None:
-        tokens = frozenset(reading.function(row["text"]) or ())
-    else:
-        tokens = frozenset(token for token in row["tokens"] or () if token is not None)
-    text = row["text"] if reading.columns.text else " ".join(map(name_of, row["tokens"] or ()))
-    kept = {name: row[name] for name in reading.columns.keep}
-    return Side(row["id"], row["time"], text or "", tokens, words=bool(reading.columns.text), kept=kept)

@@ -13,8 +13,11 @@ from swoop.addresses import is_remote
 from swoop.cli.compiling import begin_to_compile
 from swoop.cli.console import name_of
 from swoop.cli.history import (
+    BEST,
+    BEST_FIRST,
     EQUAL,
     LARGEST_FIRST,
+    PAIR,
     CopyCount,
     FoundFamilies,
     History,
@@ -22,26 +25,31 @@ from swoop.cli.history import (
     RunOptions,
     check_one_stream,
     counted_copies,
+    described,
     ids_of,
     members_of,
-    shown_pair,
+    records_of,
+    shown_ids,
+    shown_pairs,
 )
-from swoop.cli.in_process import records_of as arrow_records
-from swoop.cli.output import ORDER, write_file
+from swoop.cli.output import STAYS, Order, write_file
 from swoop.cli.progress import Steps, tasks_of
 from swoop.cli.render import ShownPair, Side
 from swoop.cli.session import spark_session
-from swoop.cli.where import tell
 from swoop.errors import UnusableRows
 from swoop.reading.files import Files
-from swoop.reading.sets import Reading, ReadingOptions, decide
+from swoop.reading.sets import Reading, ReadingOptions
 from swoop.reasons import Reasons
 from swoop.times import WindowSpec, find_window
 
 if TYPE_CHECKING:
     from pyspark.sql import DataFrame, SparkSession
 
-ORDERS = (ORDER, ("first_seen", "id"), ("reason", "row"))
+ORDERS: tuple[Order, ...] = (
+    STAYS,
+    (("first_seen", "ascending"), ("id", "ascending")),
+    (("reason", "ascending"), ("row", "ascending")),
+)
 """Of stays, families, and rejected rows, where they are written to one file."""
 
 
@@ -53,8 +61,7 @@ def describe(
 
     files, sample = look(spark, files)
     rows = read_rows(spark, files, sample.schema)
-    reading = decide(options, sample, window, count_readable(rows), files.name)
-    tell(files, reading)
+    reading = described(files, options, sample, window, count_readable(rows))
     if reading.columns.id is None:
         rows = read_rows(spark, files, sample.schema, numbered=True)
     return rows, reading
@@ -170,15 +177,14 @@ def find_families(
         ).persist()
         try:
             families = links.families().drop("size")
-            order = (F.desc(name) if way == "descending" else F.asc(name) for name, way in LARGEST_FIRST)
-            largest = families.orderBy(*order).limit(run.show).toArrow()
+            largest = _in_order(families, LARGEST_FIRST).limit(run.show).toArrow()
             members = links.members().filter(F.col("family").isin(largest.column("id").to_pylist()))
             members = members.select("id", "family", "time").orderBy("time", "id")
             named = given.sets.join(members.select(F.col("id").alias("_id")).distinct(), F.col("id") == F.col("_id"), "semi")
             found = FoundFamilies(
                 _history(given, [], families.count()),
                 *(members_of(largest, "id", members.toArrow(), "family") if largest.num_rows else ([], [])),
-                arrow_records(named.drop("reason").toArrow(), given.reading) if largest.num_rows else {},
+                records_of(named.drop("reason").toArrow(), given.reading) if largest.num_rows else {},
             )
             _write_all(given, families, run, steps)
         finally:
@@ -203,7 +209,7 @@ def _with_copies(history: History, given: _Input, join: JoinOptions) -> History:
     try:
         families = links.families()
         rows, most = families.agg(F.sum(F.col("total") - 1), F.max("total")).collect()[0]
-        named = families.filter(F.col("id").isin([*ids_of(history.pairs)])).toArrow().to_pylist() if rows else []
+        named = families.filter(F.col("id").isin([*shown_ids(history.pairs)])).toArrow().to_pylist() if rows else []
     finally:
         links.unpersist()
     return replace(history, pairs=counted_copies(history.pairs, named), copies=CopyCount(rows or 0, most or 1))
@@ -219,36 +225,28 @@ def _write_all(given: _Input, results: DataFrame, run: RunOptions, steps: Steps)
 
 def _write(table: DataFrame, out: str) -> None:
     """One file, in the order of time, from this process; a folder from Spark's tasks."""
-    from pyspark.sql import functions as F  # noqa: N812
-
     if out.endswith("/"):
         table.write.parquet(out)
         return
-    (order,) = (names for names in ORDERS if names[0] in table.columns)
-    ways = [F.desc(name) if name == "similarity" else F.asc_nulls_last(name) for name in order]
-    write_file(table.orderBy(*ways).toArrow(), out)
+    (order,) = (order for order in ORDERS if order[0][0] in table.columns)
+    write_file(_in_order(table, order).toArrow(), out)
+
+
+def _in_order(table: DataFrame, order: Order) -> DataFrame:
+    from pyspark.sql import functions as F  # noqa: N812
+
+    ways = {"ascending": F.asc_nulls_last, "descending": F.desc_nulls_last}
+    return table.orderBy(*(ways[way](name) for name, way in order))
 
 
 def best(stays: DataFrame, sets: DataFrame, reading: Reading, most: int) -> list[ShownPair]:
-    """The most similar distinct pairs over all stays; ties go to those that share more, then to the earlier ones."""
+    """The most similar distinct pairs over all stays."""
     from pyspark.sql import functions as F  # noqa: N812
 
-    pairs = (
-        stays.groupBy("newer", "older", "similarity", "overlap")
-        .agg(
-            F.min("enter").alias("enter"),
-            F.max("leave").alias("leave"),
-            F.max(F.col("leave").isNull()).alias("open"),
-            F.count("*").alias("stays"),
-        )
-        .orderBy(F.desc("similarity"), F.desc("overlap"), "enter", "newer", "older")
-        .limit(most)
-        .toArrow()
-        .to_pylist()
-    )
-    names = {name_of(pair[side]) for pair in pairs for side in ("newer", "older")}
-    records = records_of(sets.filter(F.col("time").isNotNull()), reading, names)
-    return [shown_pair(records, pair) for pair in pairs]
+    told = (getattr(F, how)(column).alias(name) for name, (column, how) in BEST.items())
+    pairs = _in_order(stays.groupBy(*PAIR).agg(*told), BEST_FIRST).limit(most).toArrow().to_pylist()
+    names = {name_of(name) for name in ids_of(pairs)}
+    return shown_pairs(records_named(sets.filter(F.col("time").isNotNull()), reading, names), pairs)
 
 
 def find_records(
@@ -262,17 +260,17 @@ def find_records(
         steps.step("looking up the records", tasks_of(spark))
         rows, reading = describe(spark, files, options, None)
         sets = prepare(rows, reading)
-        return records_of(sets if reading.columns.group_by is None else group(sets, reading), reading, names)
+        return records_named(sets if reading.columns.group_by is None else group(sets, reading), reading, names)
 
 
-def records_of(sets: DataFrame, reading: Reading, names: set[str]) -> dict[str, list[Side]]:
+def records_named(sets: DataFrame, reading: Reading, names: set[str]) -> dict[str, list[Side]]:
     """The records with these ids, sorted by time; those without a time come first."""
     from pyspark.sql import functions as F  # noqa: N812
     from pyspark.sql import types as T  # noqa: N812
 
     binary = isinstance(sets.schema["id"].dataType, T.BinaryType)
     name = F.lower(F.hex("id")) if binary else F.col("id").cast("string")
-    return arrow_records(sets.filter(name.isin(list(names))).drop("reason").toArrow(), reading)
+    return records_of(sets.filter(name.isin(list(names))).drop("reason").toArrow(), reading)
 
 
 def _count_rejected(rejected: DataFrame) -> Reasons:

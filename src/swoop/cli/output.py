@@ -6,6 +6,7 @@ import os
 import tempfile
 from collections.abc import Sequence
 from pathlib import Path
+from typing import Literal
 
 import pyarrow as pa
 
@@ -15,7 +16,19 @@ from swoop.messages import to_json
 from swoop.readable import readable, rows_of
 from swoop.spreadsheets import for_spreadsheets
 
-ORDER = ("enter", "similarity", "newer", "older", "overlap", "leave")  # of stays; similarity descending
+Order = tuple[tuple[str, Literal["ascending", "descending"]], ...]
+"""Columns, and which way they go. Nulls come last."""
+
+STAYS: Order = (
+    ("enter", "ascending"),
+    ("similarity", "descending"),
+    ("newer", "ascending"),
+    ("older", "ascending"),
+    ("overlap", "ascending"),
+    ("leave", "ascending"),
+)
+"""The order of stays where they are written."""
+
 ENDINGS = (".parquet", ".csv", ".json", ".jsonl", ".ndjson")
 
 
