@@ -60,7 +60,7 @@ def test_a_wrong_column_is_told_at_once(tmp_path: Path) -> None:
     done, loaded = loaded_by("run", path, "--text", "txt")
     assert done.returncode == 2, done.stderr
     assert "there is no column 'txt' for --text" in done.stderr
-    assert not loaded & {"numba", "pyspark", "swoop.engine"}
+    assert not loaded & {"numba", "pandas", "pyspark", "swoop.engine"}
 
 
 @pytest.mark.parametrize("command", ["run", "stream", "explain", "demo", "doctor"])

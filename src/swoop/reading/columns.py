@@ -166,11 +166,7 @@ def infer(named: Columns, kinds: Kinds) -> Columns:
     >>> infer(Columns(), {"id": "integer", "ts": "timestamp", "headline": "string"}).notes
     ("using 'id' as id", "using 'ts' as time", "using 'headline' as text")
     """
-    if named.group_by is not None and named.id not in (None, named.group_by):
-        raise InvalidArgument(f"with --group-by {named.group_by}, that column is the id of a set; leave out --id {named.id}")
-    for option, name in named.named():
-        check(option, name, kinds, grouped=named.group_by is not None)
-    _check_keep(named, kinds)
+    check_named(named, kinds)
     chosen = named if named.group_by is None else replace(named, id=named.group_by)
     if chosen.id is None:
         chosen = _with(chosen, "id", _infer_id(_free(chosen, kinds)))
@@ -181,6 +177,15 @@ def infer(named: Columns, kinds: Kinds) -> Columns:
     if chosen.tokens is None and not chosen.text:
         chosen = _infer_content(chosen, kinds) if chosen.group_by is None else _infer_item(chosen, kinds)
     return chosen
+
+
+def check_named(named: Columns, kinds: Kinds) -> None:
+    """Refuse columns that were named, but do not exist or have the wrong type."""
+    if named.group_by is not None and named.id not in (None, named.group_by):
+        raise InvalidArgument(f"with --group-by {named.group_by}, that column is the id of a set; leave out --id {named.id}")
+    for option, name in named.named():
+        check(option, name, kinds, grouped=named.group_by is not None)
+    _check_keep(named, kinds)
 
 
 MADE = ("id", "time", "text", "tokens", "stream", "reason", "items", "line", "given_id", "given_time", "row")

@@ -12,7 +12,7 @@ import pyarrow as pa
 import pyarrow.compute as pc
 
 from swoop.errors import InvalidArgument, InvalidFile
-from swoop.reading.columns import Columns, Kind, check_kept, infer, kinds_of
+from swoop.reading.columns import Columns, Kind, check_kept, check_named, infer, kinds_of
 from swoop.reading.date_columns import count_readable
 from swoop.reading.dates import EPOCHS, ISO, TimeFormat, find_time_format, read_time
 from swoop.reading.guesses import Ambiguous, choose, guess_time_format
@@ -120,6 +120,7 @@ def decide(
     if not sample.column_names:
         raise InvalidFile(f"{source} has no columns: it is empty, or has no JSON object; --format says what else it is")
     try:
+        check_named(options.columns, kinds_of(sample.schema))  # before values are looked at, which takes longer
         columns = infer(options.columns, find_kinds(sample))
     except InvalidArgument as error:
         raise InvalidArgument(f"{error}{_of_encoding(sample)}") from None
