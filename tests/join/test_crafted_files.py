@@ -54,6 +54,14 @@ def a_join(**options: Any) -> Members:
     return members_of(join)
 
 
+def records() -> Members:
+    """Where copies count once: sets 4, 5, ..., 8, of which the first two renew records that were first seen at 0 and 1."""
+    join = swoop.TopKJoin(5, 5, copies="once")
+    for time in range(9):
+        join.insert([7, time % 4 if time < 6 else time], time)
+    return members_of(join)
+
+
 def in_window(name: str, values: Callable[[list[Any]], list[Any]], kind: Any = None) -> Callable[[Members], None]:
     return with_column("window.arrow", name, values, kind)
 
@@ -120,6 +128,43 @@ def test_refused(tmp_path: Path, change: Callable[[Members], None], why: str) ->
     members = a_join()
     change(members)
     with pytest.raises(InvalidFile, match=f"(?s)damaged: .*{why}.*Use a copy of it, or save the join again"):
+        swoop.TopKJoin.load(put(tmp_path / "join", members))
+
+
+def test_valid_records(tmp_path: Path) -> None:
+    window = read(records()["window.arrow"])
+    assert (window["identity"].to_pylist(), window["first_seen"].to_pylist()) == ([0, 1, 6, 7, 8], [0, 1, 6, 7, 8])
+    assert try_out(put(tmp_path / "join", records()))
+
+
+@pytest.mark.parametrize(
+    ("identities", "first_seen", "why"),
+    [
+        ([1, 1, 6, 7, 8], [1, 1, 6, 7, 8], "records are not called as they should be"),
+        ([0, 1, 6, 7, 7], [0, 1, 6, 7, 7], "records are not called as they should be"),
+        ([0, 1, 6, 0, 7], [0, 1, 6, 0, 7], "a record is called after a set of another one"),
+        ([1, 0, 6, 7, 8], [0, 1, 6, 7, 8], "a record was not first seen when its first set arrived"),
+        ([0, 1, 9, 7, 8], [0, 1, 6, 7, 8], "an identity is not that of an earlier set"),
+    ],
+)
+def test_records_of_other_names(tmp_path: Path, identities: list[int], first_seen: list[int], why: str) -> None:
+    members = records()
+    in_window("identity", lambda _: identities)(members)
+    in_window("first_seen", lambda _: first_seen)(members)
+    with pytest.raises(InvalidFile, match=f"(?s)damaged: .*{why}"):
+        swoop.TopKJoin.load(put(tmp_path / "join", members))
+
+
+def test_copies_of_other_names(tmp_path: Path) -> None:
+    """All copies of a record are called the same."""
+    join = swoop.TopKJoin(5, 5, copies="once")
+    for time, token in enumerate([1, 2, 1, 1, 3, 1, 1]):
+        join.insert([7, token], time)
+    members = members_of(join)
+    assert read(members["window.arrow"])["identity"].to_pylist() == [0, 0, 4, 0, 0]
+    in_window("identity", lambda _: [0, 1, 4, 0, 0])(members)
+    in_window("first_seen", lambda _: [0, 1, 4, 0, 0])(members)
+    with pytest.raises(InvalidFile, match="(?s)damaged: .*records are not called as they should be"):
         swoop.TopKJoin.load(put(tmp_path / "join", members))
 
 

@@ -18,10 +18,13 @@ import pytest
 
 from swoop.errors import InvalidArgument, InvalidFile
 from swoop.live import chunks
+from swoop.live.ahead import spans_of
 from swoop.live.cell import Cell, CellState
+from swoop.live.cells import make_cell
 from swoop.live.checkpoint import State
 from swoop.live.chunks import Chunk, Damaged, from_bytes, read_chunks, to_bytes
 from swoop.live.grid import Grid
+from swoop.live.record_part import NAMED
 from tests.support.crafted import INTEGERS, VALUES
 from tests.support.live_runs import SPEC, Row, families, start, table, with_join
 
@@ -37,6 +40,15 @@ class Memory(dict[str, bytes]):
 
     def write(self, name: str, data: Any) -> None:
         self[name] = bytes(data)
+
+    def delete(self, name: str) -> None:
+        del self[name]
+
+    def state(self) -> str | None:
+        return None
+
+    def write_state(self, state: str) -> None:
+        """It is asked for in the cell."""
 
 
 def chunk_of(data: bytes, rows: int = 12, latest: int = 11) -> tuple[Memory, Chunk]:
@@ -242,6 +254,63 @@ def try_crafted(folder: Path, resume: Callable[[], Any]) -> Counter[str]:
         assert not why or re.search("is damaged: .* Restore it from a copy, or begin with a new checkpoint", why), why
         seen["damaged" if why else "restored"] += 1
     return seen
+
+
+def same_set(names: pa.Table) -> list[dict[str, Any]]:
+    """Two records begin with the same set."""
+    rows = names.to_pylist()
+    assert rows[0]["first_number"] != rows[1]["first_number"]
+    return [rows[0], {**rows[0], "numbers": rows[1]["numbers"], "time": rows[1]["time"]}, *rows[2:]]
+
+
+def same_number(names: pa.Table) -> list[dict[str, Any]]:
+    """Two sets have the same number."""
+    rows = names.to_pylist()
+    return [rows[0], {**rows[1], "first_number": rows[0]["first_number"]}, *rows[2:]]
+
+
+def two_names(names: pa.Table) -> list[dict[str, Any]]:
+    """A set is of two records."""
+    rows = names.to_pylist()
+    return [rows[0], {**rows[1], "numbers": rows[0]["numbers"] + rows[1]["numbers"]}, *rows[2:]]
+
+
+def another_record(names: pa.Table) -> list[dict[str, Any]]:
+    """A record has two names, of sets that have left the window: one of each of its sets."""
+    rows = names.to_pylist()
+    numbers = [number for row in rows for number in row["numbers"]]
+    return [{**rows[number % 2], "numbers": [number]} for number in sorted(numbers)]
+
+
+@pytest.mark.parametrize(
+    ("change", "why"),
+    [
+        (lambda names: names.to_pylist(), ""),
+        (same_number, "two sets are the first of a record"),
+        (two_names, "two sets are the first of a record"),
+        (same_set, "different sets are of the same record"),
+        (another_record, "equal sets are of different records"),
+    ],
+)
+def test_crafted_names(change: Callable[[pa.Table], list[dict[str, Any]]], why: str) -> None:
+    """Of records of a cell whose first sets have left the window."""
+    spec, grid, store = with_join(replace(SPEC, lateness=0), copies="once"), Grid(1), Memory()
+    cell = make_cell(spec, grid, 0, CellState(), store)
+    rows = table([Row(n, 2 * n, (n // 2 % 2, 7)) for n in range(16)]).drop_columns(["reason", "row"])
+    for batch in (rows[:8], rows[8:]):
+        sets = batch.append_column("group", pa.array([0] * len(batch)))
+        cell.step(sets, spans_of(batch["time"], None), store)
+    names = pa.concat_tables(read_chunks(store, cell.state.names, NAMED))
+    wrong = pa.Table.from_pylist(change(names), names.schema)
+    store["names"] = bytes_of(wrong)
+    chunk = Chunk("names", 0, len(wrong), max(wrong["time"].to_pylist()), zlib.crc32(store["names"]))
+    state = replace(cell.state, names=(chunk,))
+    if not why:
+        again = make_cell(spec, grid, 0, state, store)
+        assert again.finish().metrics == cell.finish().metrics
+        return
+    with pytest.raises(InvalidFile, match=f"the state of cell 0 is damaged: chunk names: {why}"):
+        make_cell(spec, grid, 0, state, store)
 
 
 def test_states_of_cells() -> None:

@@ -320,8 +320,10 @@ class Engine:
         return self.interning.tokens(self.token_ids_of(arrival - self.state.base))
 
     def identities(self) -> np.ndarray:
-        """The identities of the valid records, where copies count once."""
-        return np.unique(self.names().identities)
+        """The identities of the valid records, in order, where copies count once: one of each record."""
+        self.ready()
+        names, newest = self._names()
+        return np.sort(names.identities[newest == np.arange(self.state.oldest, self.state.next)])
 
     def names(self) -> Names:
         """What the records of the valid sets are called, where copies count once."""

@@ -20,6 +20,7 @@ from swoop.similarity import COSINE, DICE, JACCARD, MAX_SET_SIZE
 from swoop.times import LATEST, TimeKind
 
 if TYPE_CHECKING:
+    from swoop.engine.engine import Engine
     from swoop.join.arrivals import Arrivals
     from swoop.join.topk_join import TopKJoin
 
@@ -47,7 +48,7 @@ def restore(join: TopKJoin, settings: dict[str, Any], window: pa.Table, changes:
         join._ids.keep(contents.names.identities.tolist(), read_ids(window, "record_id"))
     engine.restore(contents, settings["index_time"])
     if contents.names is not None:
-        demand(bool(np.isin(contents.names.identities, engine.identities()).all()), "records are not called as they should be")
+        _check_names(contents.names, engine)
     engine.counters = read_counters(settings["counters"], engine.counters)
     demand(join.track_changes or not changes.num_rows, "there are changes, but they are not to be tracked")
     if join.track_changes:
@@ -63,10 +64,21 @@ def _read_names(join: TopKJoin, window: pa.Table, times: np.ndarray, first: int)
     arrivals = np.arange(first, first + len(times))
     demand(bool(((names.identities >= 0) & (names.identities <= arrivals)).all()), "an identity is not that of an earlier set")
     known = names.identities >= first
-    expected = np.where(known, times[np.where(known, names.identities - first, 0)], names.first_seen)
-    is_right = (names.first_seen == expected) & (names.first_seen <= times) & (names.first_seen > -LATEST)
+    first_sets = np.where(known, names.identities - first, 0)
+    is_right = ~known | (names.identities[first_sets] == names.identities)
+    demand(bool(is_right.all()), "a record is called after a set of another one")
+    is_right = (names.first_seen == np.where(known, times[first_sets], names.first_seen)) & (names.first_seen <= times)
+    in_order = names.first_seen[np.argsort(names.identities, kind="stable")]
+    is_right &= (names.first_seen > -LATEST) & bool((in_order[1:] >= in_order[:-1]).all())
     demand(bool(is_right.all()), "a record was not first seen when its first set arrived")
     return names
+
+
+def _check_names(names: Names, engine: Engine) -> None:
+    """Raise ValueError unless equal sets are called the same, and others differently."""
+    found = engine.names()
+    is_right = np.array_equal(found.identities, names.identities) and np.array_equal(found.first_seen, names.first_seen)
+    demand(is_right and bool((np.diff(engine.identities()) > 0).all()), "records are not called as they should be")
 
 
 def restore_clock(join: Arrivals, settings: dict[str, Any], contents: Contents) -> None:

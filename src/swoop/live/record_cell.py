@@ -9,7 +9,7 @@ import pyarrow as pa
 import pyarrow.compute as pc
 
 from swoop.live.cell import Cell, CellState, CellStore, with_copies
-from swoop.live.chunks import Store, read_chunks
+from swoop.live.chunks import Damaged, Store, read_chunks
 from swoop.live.pieces import concatenated
 from swoop.live.record_part import NAMED, FirstSets, RecordPart
 from swoop.live.row_order import equal_to_before
@@ -36,6 +36,9 @@ class RecordCell(Cell):
             part.restore(self._first_sets)
         super()._restore(valid, store)
         self._first_sets = None
+        begun = np.concatenate([part.records_begun_elsewhere() for part in self._parts])
+        if len(np.unique(begun)) < len(begun):
+            raise Damaged("names", "different sets are of the same record")
 
     def _numbered(self, rows: pa.Table) -> pa.Table:
         numbers = np.arange(self._entered, self._entered + rows.num_rows)

@@ -57,6 +57,12 @@ class FirstSets:
         is_right = (firsts >= 0) & (first_seen > -LATEST) & (first_seen <= names["time"].to_numpy())
         if not is_right.all() or (np.repeat(firsts, sizes) >= numbers).any():
             raise Damaged("names", "the first set of a record is not before the others")
+        prefix = "first_"
+        known = [name for name in names.column_names if name.startswith(prefix)]
+        rows = names.select(known).rename_columns([name.removeprefix(prefix) for name in known])
+        _, places, same = np.unique(firsts, return_index=True, return_inverse=True)
+        if len(np.unique(numbers)) < len(numbers) or rows.take(places[same]) != rows:
+            raise Damaged("names", "two sets are the first of a record")
         firsts = firsts - begin  # below 0: it has left the window, and so it has no arrival number
         order = np.argsort(numbers, kind="stable")
         self._numbers = numbers[order]
@@ -64,9 +70,6 @@ class FirstSets:
         self._first_seen = np.repeat(first_seen, sizes)[order]
         left = np.flatnonzero(firsts < 0)
         self.identities, places = np.unique(firsts[left], return_index=True)
-        prefix = "first_"
-        known = [name for name in names.column_names if name.startswith(prefix)]
-        rows = names.select(known).rename_columns([name.removeprefix(prefix) for name in known])
         self.rows = rows.take(left[places])
 
     def names_of(self, numbers: np.ndarray) -> Names:
@@ -105,6 +108,8 @@ class RecordPart(Part):
         names = None if first_sets is None else first_sets.names_of(rows["number"].to_numpy())
         first = self.join._engine.arrivals
         found = self.join._insert_records(self._given(rows, sides), self._tokens, None if sides is None else "side", names)
+        if names is not None and (found != names.identities)[names.identities != UNNAMED].any():
+            raise Damaged("names", "equal sets are of different records")
         self._sets.add(first, self._known(rows).append_column("identity", pa.array(found)))
         arrivals = np.arange(first, first + len(found))
         is_renewal = found != arrivals
@@ -127,6 +132,11 @@ class RecordPart(Part):
                 **{f"first_{name}": first_sets[name] for name in first_sets.column_names},
             }
         )
+
+    def records_begun_elsewhere(self) -> np.ndarray:
+        """The identities of valid records whose first sets have not arrived here, one of each record."""
+        identities = self.join._engine.identities()
+        return identities[identities < 0]
 
     def take_names(self) -> list[pa.Table]:
         """The names of the records of sets that have arrived since the last call, but for those that are the first of them."""
