@@ -25,8 +25,8 @@ from typing import TYPE_CHECKING, Annotated, Any
 import numpy as np
 
 from swoop.engine.arrival import enter_set, entered_set, rebase, request_room
-from swoop.engine.candidates import count_below, find_candidates, forget, relevant_sizes, visit_list
-from swoop.engine.compile import int64, jit, kernel, noinline
+from swoop.engine.candidates import FEW, count_below, find_candidates, forget, relevant_sizes, visit_list
+from swoop.engine.compile import LOW, int64, jit, kernel, noinline
 from swoop.engine.feed import ENTER, EXPIRED, describe, describe_copies, note, note_by_next
 from swoop.engine.index import list_of
 from swoop.engine.layout import (
@@ -64,8 +64,6 @@ KEPT = np.dtype([("newer", "i4"), ("overlap", "i4"), ("next", "i4")], align=True
 LIST = np.dtype([("first", "i4"), ("last", "i4"), ("count", "i4")], align=True)
 """The pairs that end with a set: where the first and the last of them are, and how many there are."""
 
-_LOW = (1 << 32) - 1
-_FEW = 3  # lists that are looked for one by one; for more they are sorted
 SAMPLE = 16  # of the sets met, to tell how many may be similar enough
 COMPARED = 12  # entries of lists are visited in the time that it takes to compare two sets
 ALREADY_MET = Sizes(MAX_SET_SIZE + 1, 0)  # no size: only sets that were met before are counted
@@ -265,7 +263,7 @@ def scan(state: AllPairsState, arrival: Arrival, oldest: int) -> int:
         if probe.list_newest[p] >= oldest:
             rest += int64(probe.list_size[p])
             left += 1
-    is_sorted = upper_bound(state, size, min(visited + _FEW, size - 1)) > state.lowest
+    is_sorted = upper_bound(state, size, min(visited + FEW, size - 1)) > state.lowest
     if is_sorted:
         sort(probe.list_order, 0, left, 32, state.sort_room)
     hit_count = 0
@@ -278,7 +276,7 @@ def scan(state: AllPairsState, arrival: Arrival, oldest: int) -> int:
         if not is_sorted:
             bring_smallest(probe.list_order, q, left)
         sizes = relevant_sizes(state, size, visited, state.lowest, q) if is_needed else ALREADY_MET
-        at = list_of(state, tokens[first + (probe.list_order[q] & _LOW)], side)
+        at = list_of(state, tokens[first + (probe.list_order[q] & LOW)], side)
         hit_count = visit_list(state, window, index, probe, at, oldest, sizes, hit_count)
         rest -= probe.list_order[q] >> 32
         visited += 1

@@ -19,7 +19,7 @@ from typing import Any
 
 import numpy as np
 
-from swoop.engine.compile import count_ones, forbid_inlining, int64, jit, noinline
+from swoop.engine.compile import LOW, count_ones, forbid_inlining, int64, jit, noinline
 from swoop.engine.index import list_of
 from swoop.engine.layout import Arrival, Index, Probe, State, Stock, Window
 from swoop.engine.marks import mark_tokens, overlap_with_marked, unmark_tokens
@@ -40,17 +40,16 @@ from swoop.engine.sorting import bring_smallest, sort
 from swoop.engine.stock import at_least, ending_before, write_pair
 from swoop.engine.window import HIT, ring_slot, take_hits
 
-_LOW = (1 << 32) - 1
 SIZES_KNOWN = 64  # sets of fewer tokens have their crops remembered
 ALL = 1 << 40
 FIRST_LISTS = 16  # in which sizes are looked at: later, most sets have been met
-_FEW = 3  # lists that are looked for one by one; for more they are sorted
+FEW = 3  # lists that are looked for one by one; for more they are sorted
 _SHORT = 2  # to visit a list as short as this costs less than to find out from where on it is worth it
 
 
 @jit
 def signature_bit(token: int) -> int:
-    return int64(1) << (((int64(token) * 0x9E3779B1) & _LOW) >> 26)
+    return int64(1) << (((int64(token) * 0x9E3779B1) & LOW) >> 26)
 
 
 @jit
@@ -189,7 +188,7 @@ def scan_lists(state: State, stock: Stock, arrival: Arrival) -> int:
         probe.list_order[left] = (int64(probe.list_size[p]) << 32) | p
         left += 1 if probe.list_newest[p] >= start else 0
     threshold = stock.threshold
-    is_sorted = upper_bound(state, size, min(position + _FEW, size - 1)) > threshold
+    is_sorted = upper_bound(state, size, min(position + FEW, size - 1)) > threshold
     if is_sorted:
         sort(probe.list_order, 0, left, 32, state.sort_room)
     hit_count = 0
@@ -207,7 +206,7 @@ def scan_lists(state: State, stock: Stock, arrival: Arrival) -> int:
                 break
         probe.list_from[position] = start
         position += 1
-        at = list_of(state, tokens[first + (probe.list_order[q] & _LOW)], side)
+        at = list_of(state, tokens[first + (probe.list_order[q] & LOW)], side)
         hit_count = visit_list(state, window, index, probe, at, start, sizes, hit_count)
     for p in range(position, size):
         probe.list_from[p] = state.next

@@ -32,6 +32,9 @@ else:
     int64 = np.int64
     uint64 = np.uint64
 
+LOW = (1 << 32) - 1
+"""The lower half of an integer, where two numbers share one."""
+
 OPTIONS = {"nogil": True, "error_model": "numpy", "boundscheck": False, "fastmath": False}
 
 intrinsic = cast(Callable[[Callable[..., Any]], Callable[..., Any]], _intrinsic)

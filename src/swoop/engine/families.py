@@ -1,14 +1,14 @@
 """Families: the connected components of all links so far that have a valid member.
 
 Two sets are linked if they are valid at the same time and similar enough; equal ones always are. Under a fixed threshold, no
-pairs are kept: of an arriving set it matters which families it is linked with, and one partner settles a family.
+pairs are kept: of an arriving set it matters which families it is linked with, and one partner of a family is enough.
 
 - A set that equals a valid one joins its family. All its links are known: whatever is valid now was compared with the other.
 - Else its lists are visited, shortest first, as long as a set that is in none of those before can be similar enough. Sets of
-  families that are settled are passed over. For each long list it is known from which arrival number on it holds sets of one
-  family only, its *run*: if that family is settled, the run is not read. Families only merge, so a run stays one.
+  families that are found are passed over. For each long list it is known from which arrival number on it holds sets of one
+  family only, its *run*: if that family is found, the run is not read. Families only merge, so a run stays one.
 - Where one family is most of the window, what is left of a long list is mostly of that family, too. If all sets that are of no
-  settled family are fewer than that, they are looked at instead, and the search is over.
+  found family are fewer than that, they are looked at instead, and the search is over.
 - The families that were found become one. It keeps the number of the largest, so that few sets are relabelled, and the name of
   the one that is the oldest.
 

@@ -22,7 +22,7 @@ from swoop.errors import InvalidData
 
 NO_FAMILIES = np.zeros(0, FAMILY)
 
-_BY_FAMILY = ("kinship.entries", "kinship.free", "kinship.settled", "kinship.found")
+_BY_FAMILY = ("kinship.entries", "kinship.free", "kinship.turn_found", "kinship.found")
 _BY_SET = ("kinship.family", "kinship.before", "kinship.after")
 
 

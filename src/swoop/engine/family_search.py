@@ -7,8 +7,8 @@ from typing import Any
 import numpy as np
 
 from swoop.engine.arrival import entered_set
-from swoop.engine.candidates import count_below
-from swoop.engine.compile import count_ones, forbid_inlining, int64, jit, noinline
+from swoop.engine.candidates import FEW, count_below
+from swoop.engine.compile import LOW, count_ones, forbid_inlining, int64, jit, noinline
 from swoop.engine.index import list_of
 from swoop.engine.kinship import FamilyState
 from swoop.engine.layout import Arrival
@@ -17,8 +17,6 @@ from swoop.engine.rank import Sizes, above, contains, min_overlap, sizes_reachin
 from swoop.engine.sorting import bring_smallest, sort
 from swoop.engine.window import HIT, ring_slot, take_hits
 
-_LOW = (1 << 32) - 1
-_FEW = 3  # lists that are looked for one by one; for more they are sorted
 LONG = 4  # sets of a list whose run is known
 
 
@@ -38,7 +36,7 @@ def find_families(state: FamilyState) -> int:
     for p in range(size):
         probe.list_order[left] = (int64(probe.list_size[p]) << 32) | p
         left += 1 if probe.list_newest[p] >= state.oldest else 0
-    is_sorted = upper_bound(state, size, min(position + _FEW, size - 1)) > lowest
+    is_sorted = upper_bound(state, size, min(position + FEW, size - 1)) > lowest
     if is_sorted:
         sort(probe.list_order, 0, left, 32, state.sort_room)
     hit_count = 0
@@ -48,7 +46,7 @@ def find_families(state: FamilyState) -> int:
         if not is_sorted:
             bring_smallest(probe.list_order, q, left)
         sizes = sizes_reaching(state, size, size - position, lowest)
-        place = list_of(state, arrival.tokens[arrival.first + (probe.list_order[q] & _LOW)], 0)
+        place = list_of(state, arrival.tokens[arrival.first + (probe.list_order[q] & LOW)], 0)
         hit_count = visit_list(state, arrival, place, sizes, hit_count)
         position += 1
     for t in range(hit_count):
@@ -82,7 +80,7 @@ def visit_segment(state: FamilyState, arrival: Arrival, place: int, sizes: Sizes
         run = max(int64(kinship.runs[place]), state.oldest)
         number = int64(kinship.family[ring_slot(window, pool[p])])
         while p >= first and pool[p] >= run:
-            if kinship.settled[number] == kinship.turn:
+            if kinship.turn_found[number] == kinship.turn:
                 p = last_before(pool, first, p, run)
                 break
             hit_count = visit_set(state, arrival, int64(pool[p]), sizes, hit_count)
@@ -103,13 +101,13 @@ def visit_segment(state: FamilyState, arrival: Arrival, place: int, sizes: Sizes
 
 @noinline
 def visit_others(state: FamilyState, arrival: Arrival, sizes: Sizes, hit_count: int) -> int:
-    """Look for links with all valid sets, but for those of families that are settled."""
+    """Look for links with all valid sets, but for those of families that are found."""
     kinship, window = state.kinship, state.window
     for number in range(kinship.count):
         family = kinship.entries[number]
         member = int64(family.newest)
         for _ in range(family.size):
-            if kinship.settled[number] == kinship.turn:
+            if kinship.turn_found[number] == kinship.turn:
                 break
             hit_count = visit_set(state, arrival, member, sizes, hit_count)
             state.pre_candidates += 1
@@ -132,17 +130,17 @@ def last_before(pool: Any, first: int, last: int, limit: int) -> int:
 
 @jit
 def visit_set(state: FamilyState, arrival: Arrival, number: int, sizes: Sizes, hit_count: int) -> int:
-    """Look for a link with a set, unless its family is settled, its size cannot be right, or it was looked at before."""
+    """Look for a link with a set, unless its family is found, its size cannot be right, or it was looked at before."""
     window, kinship = state.window, state.kinship
     at = ring_slot(window, number)
     family = int64(kinship.family[at])
-    if kinship.settled[family] == kinship.turn:
+    if kinship.turn_found[family] == kinship.turn:
         return hit_count
     size = window.size_and_hits[at]
     if size == 0 or not contains(sizes, size):  # with hits it is no size
         return hit_count
     if is_linked(state, arrival, at, size):
-        kinship.settled[family] = kinship.turn
+        kinship.turn_found[family] = kinship.turn
         kinship.found[kinship.found_count] = family
         kinship.found_count += 1
         kinship.found_size += kinship.entries[family].size

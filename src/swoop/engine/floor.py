@@ -24,7 +24,7 @@ from typing import NamedTuple
 import numpy as np
 
 from swoop.engine.candidates import forget, relevant_sizes, visit_list
-from swoop.engine.compile import forbid_inlining, int64, jit, noinline, prefetch
+from swoop.engine.compile import LOW, forbid_inlining, int64, jit, noinline, prefetch
 from swoop.engine.index import list_of
 from swoop.engine.layout import DONE, SPARE_FULL, SPARE_PENDING_FULL, Index, State, Stock, Window
 from swoop.engine.marks import mark_tokens, overlap_with_marked, unmark_tokens
@@ -35,7 +35,6 @@ from swoop.engine.stock import at_least, copy_pair, ending_before, settle, write
 from swoop.engine.window import ring_slot, take_hits
 from swoop.similarity import COSINE
 
-_LOW = (1 << 32) - 1
 DONE_BY = 0.8  # the part of the time that is left within which a completion is to end
 EXPECTED = 0.85  # of the floor is expected to be below the next one
 CHOICE = 4  # of so many times the lists that are needed, the shortest are taken
@@ -223,7 +222,7 @@ def scan_newer(state: State, covered: Covered, bound: Bound) -> tuple[int, int]:
     while q < left:
         if not is_worth(state, size, visited, bound):
             break
-        at = list_of(state, window.arena[first + (probe.list_order[q] & _LOW)], side)
+        at = list_of(state, window.arena[first + (probe.list_order[q] & LOW)], side)
         sizes = relevant_sizes(state, size, visited, bound.key, q)
         hit_count = visit_list(state, window, index, probe, at, covered.number + 1, sizes, hit_count)
         visited += 1

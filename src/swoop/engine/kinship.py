@@ -42,7 +42,7 @@ class Kinship(ctypes.Structure):
     mistakes: int  # how often they differed
     entries: Annotated[Any, FAMILY]
     free: Int32s
-    settled: Int64s  # of each family, the turn in which it was found
+    turn_found: Int64s  # of each family, the last turn in which it was found
     found: Int32s
     family: Int32s  # of each set of the ring; -1: it has no tokens
     before: Int32s  # the set before it in the family's circle,

@@ -17,13 +17,12 @@ from __future__ import annotations
 
 from typing import Any
 
-from swoop.engine.compile import int64, jit, kernel, noinline, prefetch
+from swoop.engine.compile import LOW, int64, jit, kernel, noinline, prefetch
 from swoop.engine.index import append_to_list, list_of
 from swoop.engine.layout import Arrival, Records, State, Stock, Window, state_of
 from swoop.engine.marks import mark_tokens, overlap_with_marked, unmark_tokens
 from swoop.engine.window import ring_slot
 
-_LOW = (1 << 32) - 1
 SETS_AHEAD = 4  # how many sets ahead of their expiry memory is asked for
 
 
@@ -95,7 +94,7 @@ def hash_of(state: State, arrival: Arrival) -> int:
 @jit
 def entry_of(digest: int, number: int) -> int:
     """What is in the table: half of a hash, and behind it the number of the record plus one."""
-    return (digest & ~_LOW) | (number + 1)
+    return (digest & ~LOW) | (number + 1)
 
 
 @jit
@@ -123,7 +122,7 @@ def find_record(state: State, arrival: Arrival, digest: int) -> int:
     is_marked = False
     while records.table[place] != 0:
         if records.table[place] >> 32 == digest >> 32:
-            record = records.entries[(records.table[place] & _LOW) - 1]
+            record = records.entries[(records.table[place] & LOW) - 1]
             if not is_marked:
                 mark_tokens(state.probe.membership, arrival.tokens, arrival.first, arrival.size)
                 is_marked = True
@@ -192,7 +191,7 @@ def enter_record(state: State, arrival: Arrival, digest: int) -> None:
         window.record[at] = -1
         return
     place = find_record(state, arrival, digest)
-    number = (records.table[place] & _LOW) - 1
+    number = (records.table[place] & LOW) - 1
     if number < 0:
         number = new_record(state, arrival, digest)
         records.table[place] = entry_of(digest, number)

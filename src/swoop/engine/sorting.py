@@ -7,14 +7,14 @@ from typing import Any
 from swoop.engine.compile import int64, jit, select
 from swoop.engine.layout import SortRoom
 
-_FEW = 32
+_BY_INSERTION = 32  # so many at most
 DIGITS = 256
 
 
 @jit
 def sort(values: Any, first: int, size: int, lowest_bit: int, room: SortRoom) -> None:
     """Sort ``values[first:first + size]``, which are not negative, ascending by their bits from ``lowest_bit`` on."""
-    if size <= _FEW:
+    if size <= _BY_INSERTION:
         for a in range(first + 1, first + size):
             value = values[a]
             b = a

@@ -15,12 +15,10 @@ from __future__ import annotations
 
 from typing import Any
 
-from swoop.engine.compile import int64, jit, noinline, select
+from swoop.engine.compile import LOW, int64, jit, noinline, select
 from swoop.engine.layout import State, Stock
 from swoop.engine.records import is_stale, record_of
 from swoop.engine.sorting import sort
-
-_LOW = (1 << 32) - 1
 
 
 @jit
@@ -139,7 +137,7 @@ def draft_s(state: State, stock: Stock) -> int:
             continue
         while q < pending and precedes(state, stock.pending[q], pair):
             copy_pair(draft.pairs[at], stock.pending[q])
-            stock.pending_ends[q] = (int64(stock.pending[q].group) << 32) | (_LOW - at)
+            stock.pending_ends[q] = (int64(stock.pending[q].group) << 32) | (LOW - at)
             q += 1
             at += 1
         copy_pair(draft.pairs[at], pair)
@@ -147,7 +145,7 @@ def draft_s(state: State, stock: Stock) -> int:
         at += 1
     while q < pending:
         copy_pair(draft.pairs[at], stock.pending[q])
-        stock.pending_ends[q] = (int64(stock.pending[q].group) << 32) | (_LOW - at)
+        stock.pending_ends[q] = (int64(stock.pending[q].group) << 32) | (LOW - at)
         q += 1
         at += 1
     return at
@@ -169,10 +167,10 @@ def draft_e(state: State, stock: Stock) -> None:
                 e += 1
                 continue
             end = int64(stock.ends[e])
-            code = (end << 32) | (_LOW - rank)
+            code = (end << 32) | (LOW - rank)
             while q < pending and stock.pending_ends[q] < code:
                 draft.ends[at] = stock.pending_ends[q] >> 32
-                draft.ranks[at] = _LOW - (stock.pending_ends[q] & _LOW)
+                draft.ranks[at] = LOW - (stock.pending_ends[q] & LOW)
                 q += 1
                 at += 1
             draft.ends[at] = end
@@ -180,7 +178,7 @@ def draft_e(state: State, stock: Stock) -> None:
             e += 1
         else:
             draft.ends[at] = stock.pending_ends[q] >> 32
-            draft.ranks[at] = _LOW - (stock.pending_ends[q] & _LOW)
+            draft.ranks[at] = LOW - (stock.pending_ends[q] & LOW)
             q += 1
         at += 1
 

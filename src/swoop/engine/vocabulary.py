@@ -16,7 +16,7 @@ from __future__ import annotations
 
 from typing import Any
 
-from swoop.engine.compile import int64, jit, kernel, noinline, prefetch, select, uint64
+from swoop.engine.compile import LOW, int64, jit, kernel, noinline, prefetch, select, uint64
 from swoop.engine.layout import Vocabulary, state_of
 from swoop.engine.structures import as_words
 from swoop.engine.words import fold, load_word, low_bytes, store_word
@@ -26,7 +26,6 @@ SIZES_OF_TEXTS = 64  # of the room for a text: 8, 16, ... 256 bytes, then powers
 MOST_ROOM = 24  # bytes of it beside twice those of the text
 _TOKENS_AHEAD, _NEAR = 48, 20  # tokens between a prefetch and its use: of a table's entry, and of a key
 
-_LOW = (1 << 32) - 1
 _WIDE = 1 << 31
 _TEXT = 1 << 32  # of what is wide
 _LONG = -(1 << 63)
@@ -48,7 +47,7 @@ def mix(value: int, seed: int) -> int:
 @jit
 def hash_integer(token: int, seed: int) -> int:
     """Of 32 bits: they are the upper half, so that no other token has the same tag; below them is a scrambling of them."""
-    if uint64(token) > uint64(_LOW):
+    if uint64(token) > uint64(LOW):
         return (mix(token, seed) | _WIDE) & ~_TEXT
     x = uint64(token) * uint64(seed)
     x = (x ^ (x >> uint64(32))) * uint64(0x9E3779B97F4A7C15)
@@ -408,7 +407,7 @@ def free_text(vocabulary: Vocabulary, at: int) -> None:
 
 @jit
 def text_size(texts: Any, at: int) -> int:
-    return load_word(texts, at) & _LOW
+    return load_word(texts, at) & LOW
 
 
 @jit

@@ -13,7 +13,7 @@ from swoop.engine.candidates import (
     scan_lists,
     visit_list,
 )
-from swoop.engine.compile import int64, jit, kernel, noinline
+from swoop.engine.compile import LOW, int64, jit, kernel, noinline
 from swoop.engine.index import list_of
 from swoop.engine.layout import DONE, PENDING_FULL, STOCK_FULL, Arrival, Stock, is_ready, next_arrival
 from swoop.engine.marks import mark_tokens, overlap_with_marked, unmark_tokens
@@ -23,8 +23,6 @@ from swoop.engine.sorting import sort
 from swoop.engine.stock import adopt_draft, copy_pair, draft_s, ending_before, settle, write_pair
 from swoop.engine.window import commit_arrival, ring_slot
 from swoop.paper.baselines.layout import BASE, NOINCREMENT, NOOPT, SCASE, BaselineState, baseline_of
-
-_LOW = (1 << 32) - 1
 
 
 @kernel
@@ -125,14 +123,14 @@ def scan_in_token_order(state: BaselineState, arrival: Arrival) -> int:
     window, index, stock, probe = state.window, state.index, state.stock, state.probe
     side = state.side_count - 1 - arrival.side
     for p in range(arrival.size):
-        probe.list_order[p] = _LOW - int64(arrival.tokens[arrival.first + p])
+        probe.list_order[p] = LOW - int64(arrival.tokens[arrival.first + p])
     sort(probe.list_order, 0, arrival.size, 0, state.sort_room)
     hit_count = 0
     for position in range(arrival.size):
         start = first_relevant_arrival(state, stock, arrival.size, position)
         probe.list_from[position] = start
         if start < state.next:
-            at = list_of(state, _LOW - probe.list_order[position], side)
+            at = list_of(state, LOW - probe.list_order[position], side)
             hit_count = visit_list(state, window, index, probe, at, start, ANY_SIZE, hit_count)
     return hit_count
 
@@ -157,7 +155,7 @@ def make_skyband(state: BaselineState, stock: Stock) -> None:
     passed = struck = 0
     for rank in range(size):
         pair = draft.pairs[rank]
-        codes[rank] = (int64(pair.group) << 32) | (_LOW - rank)
+        codes[rank] = (int64(pair.group) << 32) | (LOW - rank)
         if passed < state.k:
             sift_up(heap, passed, pair.group)
             passed += 1
@@ -168,7 +166,7 @@ def make_skyband(state: BaselineState, stock: Stock) -> None:
             struck += 1
     sort(codes, 0, size, 0, state.sort_room)
     for e in range(size):
-        rank = _LOW - (codes[e] & _LOW)
+        rank = LOW - (codes[e] & LOW)
         draft.ends[e] = codes[e] >> 32
         draft.ranks[e] = rank if draft.pairs[rank].overlap > 0 else -1
     adopt_draft(state, stock, size, struck)

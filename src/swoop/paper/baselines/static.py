@@ -10,7 +10,7 @@ from __future__ import annotations
 from typing import Any
 
 from swoop.engine.arrival import room_for_set
-from swoop.engine.compile import int64, jit, kernel, noinline
+from swoop.engine.compile import LOW, int64, jit, kernel, noinline
 from swoop.engine.index import list_of
 from swoop.engine.layout import DONE, STOCK_FULL, Arrival, is_ready, next_arrival
 from swoop.engine.marks import mark_tokens, overlap_with_marked, unmark_tokens
@@ -22,8 +22,6 @@ from swoop.engine.vocabulary import mix
 from swoop.engine.window import commit_arrival, ring_slot, start_in_arena, write_set
 from swoop.paper.baselines.layout import EVENTS_FULL, MET_FULL, BaselineState, Events, baseline_of
 from swoop.similarity import JACCARD
-
-_LOW = (1 << 32) - 1
 
 
 @kernel
@@ -65,11 +63,11 @@ def insert_set(state: BaselineState, arrival: Arrival) -> int:
     start = start_in_arena(window, arrival.size)
     at = start & (window.arena.size - 1)
     for p in range(arrival.size):
-        order[p] = _LOW - int64(arrival.tokens[arrival.first + p])
+        order[p] = LOW - int64(arrival.tokens[arrival.first + p])
     sort(order, 0, arrival.size, 0, state.sort_room)
     kept = 0
     for p in range(arrival.size):
-        token = _LOW - order[p]
+        token = LOW - order[p]
         slot = index.slots[list_of(state, token, arrival.side)]  # the vocabulary asks which tokens are held
         if slot.newest < state.next:
             window.arena[at + kept] = token
