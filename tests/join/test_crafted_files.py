@@ -5,7 +5,6 @@ Tests of swoop.engine.contents, swoop.join.ipc, swoop.join.restoring.
 
 from __future__ import annotations
 
-import os
 import struct
 import subprocess
 import sys
@@ -23,10 +22,18 @@ import swoop
 from swoop.engine.contents import checked_sets
 from swoop.engine.tokens import Texts, Tokens
 from swoop.errors import InvalidData, InvalidFile
-from tests.support.crafted import Members, members_of, put, read, try_out, valid_files, with_column, with_settings, written
-
-FILES = int(os.environ.get("SWOOP_CRAFTED", "300"))
-"""How many files are crafted at random."""
+from tests.support.crafted import (
+    FILES,
+    Members,
+    members_of,
+    put,
+    read,
+    try_out,
+    valid_files,
+    with_column,
+    with_settings,
+    written,
+)
 
 
 def test_crafted_at_random() -> None:

@@ -25,7 +25,7 @@ from swoop.live.checkpoint import State
 from swoop.live.chunks import Chunk, Damaged, from_bytes, read_chunks, to_bytes
 from swoop.live.grid import Grid
 from swoop.live.record_part import NAMED
-from tests.support.crafted import INTEGERS, VALUES
+from tests.support.crafted import FILES, INTEGERS, VALUES
 from tests.support.live_runs import SPEC, Row, families, start, table, with_join
 
 ROWS = [Row(n, n, (n % 3, n % 5, 7), ("left", "right")[n % 2]) for n in range(12)]
@@ -132,7 +132,7 @@ def test_crafted_chunks() -> None:
     """Of a cell: it is restored, or the chunk is damaged."""
     seen: Counter[str] = Counter()
     rows = SETS.append_column("group", pa.array([0] * 12))
-    for seed in range(400):
+    for seed in range(FILES):
         rng = random.Random(seed)
         sink = pa.BufferOutputStream()
         options = pa.ipc.IpcWriteOptions(compression=rng.choice(["lz4", None]))
@@ -164,7 +164,7 @@ def test_crafted_states(tmp_path: Path) -> None:
     file = max((tmp_path / "swoop/states").iterdir())
     whole = file.read_bytes()
     seen: Counter[str] = Counter()
-    for seed in range(300):
+    for seed in range(FILES):
         rng = random.Random(seed)
 
         def change(state: dict[str, Any], rng: random.Random = rng) -> None:
@@ -228,7 +228,7 @@ def try_crafted(folder: Path, resume: Callable[[], Any]) -> Counter[str]:
     assert chunk.size < len(together)
     rows = from_bytes(together[chunk.at : chunk.at + chunk.size])
     seen: Counter[str] = Counter()
-    for seed in range(300):
+    for seed in range(FILES):
         wrong = crafted(random.Random(seed), rows)
         data = bytes_of(wrong)
         (folder / "swoop/chunks" / "crafted.arrow").write_bytes(data)

@@ -10,6 +10,7 @@ from __future__ import annotations
 import argparse
 import io
 import json
+import os
 import random
 import resource
 import struct
@@ -31,11 +32,15 @@ import swoop
 from swoop.engine import contents
 from swoop.engine.tokens import Texts, Tokens
 from swoop.errors import InvalidFile
+from swoop.oracle import Record
 from swoop.times import FIRST_DATETIME, LAST_DATETIME
 from tests.support.faults import guarded, guarded_memory
 from tests.support.rhythms import stream
 
 Members = dict[str, bytes]
+
+FILES = int(os.environ.get("SWOOP_CRAFTED", "300"))
+"""How many files a test crafts at random."""
 
 FAMILIES = "families.arrow"
 """The member that saved families have, and saved joins do not."""
@@ -101,28 +106,40 @@ TYPES = (
 
 @cache
 def valid_files() -> tuple[Members, ...]:
-    """Small joins of all kinds."""
+    """Small joins of all kinds: in some, copies count once, all pairs are asked for, or columns are kept."""
     found = []
     for seed in range(24):
         rng = random.Random(seed)
         two_streams = seed % 3 == 0
         window = (rng.choice([5, 30, 2000]), swoop.last(8), None, "30 s")[seed % 4]
         algorithm = "swoop" if seed < 16 else ("swoop-minimal", "base", "static", "scase")[seed % 4]
+        similarity = ("jaccard", "cosine", "dice", "overlap", "hamming")[seed % 5]
+        k = rng.choice([1, 3, 50])
+        least = rng.choice([None, None, 0])
+        if algorithm == "swoop" and seed % 5 == 2:
+            k, least = None, 0.1
         join = swoop.TopKJoin(
-            rng.choice([1, 3, 50]),
+            k,
             window,
-            ("jaccard", "cosine", "dice", "overlap", "hamming")[seed % 5],
+            similarity,
             two_streams=two_streams,
-            min_similarity=rng.choice([None, None, 0]),
+            min_similarity=least,
             track_changes=algorithm.startswith("swoop") and seed != 5,
+            copies="once" if algorithm.startswith("swoop") and seed // 2 % 3 == 1 else "each",
             algorithm=algorithm,
         )
         untimed = seed % 4 in (1, 2) and seed % 8 < 4
         for record in stream(rng, 0 if seed == 7 else 14, two_streams):
             time = None if untimed else record.time if window != "30 s" else np.datetime64(1000 * int(record.time), "ms")
-            join.insert(record.tokens, time, record.id, record.stream)
+            join.insert(
+                record.tokens, time, record.id, record.stream, record=kept_of(record) if seed % 8 in (0, 3, 6) else None
+            )
         found.append(members_of(join))
     return tuple(found)
+
+
+def kept_of(record: Record) -> dict[str, Any]:
+    return {"number": int(record.time), "text": str(record.id)}
 
 
 @cache
@@ -137,7 +154,7 @@ def valid_families() -> tuple[Members, ...]:
         untimed = seed % 4 in (1, 2) and seed % 8 < 4
         for record in stream(rng, 0 if seed == 7 else 25, False):
             time = None if untimed else record.time if window != "30 s" else np.datetime64(1000 * int(record.time), "ms")
-            families.insert(record.tokens, time, record.id)
+            families.insert(record.tokens, time, record.id, record=kept_of(record) if seed % 5 == 1 else None)
         found.append(members_of(families))
     return tuple(found)
 
@@ -375,8 +392,9 @@ def change_offsets(rng: random.Random, members: Members) -> None:
 
 def mix(rng: random.Random, members: Members) -> None:
     """A member of another join."""
-    name = rng.choice(list(members))
-    members[name] = rng.choice(others(members))[name]
+    other = rng.choice(others(members))
+    name = rng.choice([name for name in members if name in other])
+    members[name] = other[name]
 
 
 def change_archive(rng: random.Random, members: Members) -> bytes:

@@ -1,13 +1,15 @@
 """For as long as one likes: ``make soak SOAK=30``, in minutes. Then a summary, and every failure with how to see it again.
 
-A part of the time goes to properties with forty times their examples, a part to real faults with many kills, and the rest to
-random trials. Options that are not known here are those of ``python -m tests.support.soak``, which runs the trials.
+A part of the time goes to properties with forty times their examples, a part to real faults with many kills and to thousands of
+crafted files, and the rest to random trials. Options that are not known here are those of ``python -m tests.support.soak``,
+which runs the trials.
 """
 
 from __future__ import annotations
 
 import argparse
 import itertools
+import os
 import random
 import subprocess
 import sys
@@ -15,7 +17,7 @@ import time
 from collections.abc import Sequence
 
 PYTEST = (sys.executable, "-m", "pytest", "-q", "-p", "no:cacheprovider", "--no-header")
-EXAMPLES, KILLS = 40, 4
+EXAMPLES, KILLS, CRAFTED = 40, 4, 5000
 FAULTS = (
     "tests/spark/test_stream.py::test_killed_with_signal_9",
     "tests/spark/test_changes.py::test_killed_with_signal_9",
@@ -33,6 +35,8 @@ FAULTS = (
     "tests/join/test_feed.py",
     "tests/join/test_kept.py::test_interrupted_at_any_line",
     "tests/join/test_storage.py::test_interrupted_at_any_line",
+    "tests/join/test_crafted_files.py::test_crafted_at_random",
+    "tests/live/test_crafted_checkpoints.py",
     "tests/test_trials.py",
 )
 SHARES = {"properties": 0.4, "faults": 0.25}  # of the time
@@ -52,7 +56,8 @@ def run_tests(tests: Sequence[str], options: Sequence[str], seconds: float) -> t
     while time.monotonic() < until:
         test, done = next(again), done + 1
         print(test, flush=True)
-        ended = subprocess.run([*PYTEST, *options, test], capture_output=True, text=True, check=False)
+        variables = {**os.environ, "SWOOP_CRAFTED": str(CRAFTED)}
+        ended = subprocess.run([*PYTEST, *options, test], env=variables, capture_output=True, text=True, check=False)
         if ended.returncode:
             failed.append(test)
             print(ended.stdout[-8000:])
@@ -72,7 +77,7 @@ def main() -> int:
     for name, (tests, more) in runs.items():
         done, wrong = run_tests(tests, more, SHARES[name] * seconds)
         summary.append(f"{name}: {len(tests)} tests, {done} runs, {len(wrong)} failed")
-        failed += [f"{' '.join(PYTEST)} {' '.join(more)} '{test}'" for test in wrong]
+        failed += [f"SWOOP_CRAFTED={CRAFTED} {' '.join(PYTEST)} {' '.join(more)} '{test}'" for test in wrong]
     left = (1 - sum(SHARES.values())) * options.minutes
     trials = [sys.executable, "-m", "tests.support.soak", "--minutes", str(left), *others]
     if subprocess.run(trials, check=False).returncode:
