@@ -1,10 +1,10 @@
-"""Whether tests would notice: kernels are changed in one place at a time, and random trials must tell the difference.
+"""Whether tests would notice: kernels are changed in one place at a time, and random trials or tests must tell the difference.
 
 ``python -m tests.support.mutants --count 100`` draws so many changes from all there are: another comparison, another operator,
 a constant that is one off, ``min`` for ``max``, a statement that is left out. Each is made in a copy of the package, whose
-kernels are compiled anew, and run against brute force; then the module's own tests look at it, if it has any. A change that
-nobody notices has survived: it is told in the end, and should be noticed by a new test, or be noted in :data:`HARMLESS` with
-the reason why it changes no result.
+kernels are compiled anew, and run against brute force and the module's own tests, as :data:`MODULES` says. A change that nobody
+notices has survived: it is told in the end, and should be noticed by a new test, or be noted in :data:`HARMLESS` with the
+reason why it changes no result.
 """
 
 from __future__ import annotations
@@ -28,13 +28,29 @@ from pathlib import Path
 
 ROOT = Path(__file__).parents[2]
 PACKAGE = ROOT / "src" / "swoop"
-MODULES = (
-    *("all_pairs", "arrival", "candidates", "families", "feed", "floor", "forest", "index", "marks", "rank", "records"),
-    *("sorting", "stock", "vocabulary", "window"),
-)
-"""Kernels; those of ``words`` are tested with the texts that they read, in tests/text."""
-OF_FAMILIES = {"families": "join/test_families.py", "forest": "join/test_families.py"}
-"""What only families have, and their own tests; those of the others are named after them."""
+MODULES = {
+    "engine/all_pairs": ("pairs", "engine/test_all_pairs.py"),
+    "engine/arrival": ("pairs",),
+    "engine/candidates": ("pairs",),
+    "engine/families": ("families", "join/test_families.py"),
+    "engine/family_search": ("families", "join/test_families.py"),
+    "engine/feed": ("pairs",),
+    "engine/floor": ("pairs", "engine/test_floor.py"),
+    "engine/forest": ("families", "join/test_families.py"),
+    "engine/index": ("pairs",),
+    "engine/layout": ("pairs",),
+    "engine/marks": ("pairs",),
+    "engine/rank": ("pairs", "engine/test_rank.py"),
+    "engine/records": ("pairs", "families", "engine/test_records.py"),
+    "engine/sorting": ("pairs",),
+    "engine/stock": ("pairs",),
+    "engine/vocabulary": ("pairs", "engine/test_vocabulary.py"),
+    "engine/window": ("pairs",),
+    "engine/words": ("text", "engine/test_vocabulary.py", "pairs"),
+    "text/kernels": ("text",),
+}
+"""Where kernels are, and what looks at their changes, one after the other: random trials, and tests."""
+TRIALS_OF = ("pairs", "families")
 MEMORY = 4 << 30  # bytes that a trial may take: a change may ask for ever more
 TRIALS = 60
 
@@ -157,8 +173,8 @@ def _short(text: str) -> str:
 
 
 def mutants_of(module: str) -> list[Mutant]:
-    """All changes of a module of the engine."""
-    source = (PACKAGE / "engine" / f"{module}.py").read_bytes()
+    """All changes of a module."""
+    source = (PACKAGE / f"{module}.py").read_bytes()
     starts = [0]
     for line in source.splitlines(keepends=True):
         starts.append(starts[-1] + len(line))
@@ -214,7 +230,7 @@ def run(mutant: Mutant | None, timeout: float) -> str:
         folder = Path(name)
         shutil.copytree(PACKAGE, folder / "swoop", ignore=shutil.ignore_patterns("__pycache__"))
         if mutant is not None:
-            file = folder / "swoop" / "engine" / f"{mutant.module}.py"
+            file = folder / "swoop" / f"{mutant.module}.py"
             file.write_bytes(mutant.apply(file.read_bytes()))
         path = os.pathsep.join((str(folder), str(ROOT)))
         environment = {
@@ -252,12 +268,9 @@ def run(mutant: Mutant | None, timeout: float) -> str:
 
 def _commands(mutant: Mutant | None) -> list[list[str]]:
     """What looks at a change, one after the other until it is noticed."""
-    pairs, families = (["-m", "tests.support.mutants", "--trial", kind] for kind in ("pairs", "families"))
-    if mutant is None:
-        return [pairs, families]
-    own = ROOT / "tests" / OF_FAMILIES.get(mutant.module, f"engine/test_{mutant.module}.py")
-    trials = [families] if mutant.module in OF_FAMILIES else [pairs]
-    return [*trials, ["-m", "pytest", "-qx", "-p", "no:cacheprovider", str(own)]] if own.exists() else trials
+    looks = TRIALS_OF if mutant is None else MODULES[mutant.module]
+    trial, test = ("-m", "tests.support.mutants", "--trial"), ("-m", "pytest", "-qx", "-p", "no:cacheprovider")
+    return [[*trial, look] if look in TRIALS_OF else [*test, str(ROOT / "tests" / look)] for look in looks]
 
 
 def trial(kind: str) -> None:
@@ -314,12 +327,12 @@ def main() -> int:
 
 
 def close(drawn: list[Mutant], results: dict[Mutant, str]) -> int:
-    print(f"\n{'module':<12} {'tried':>6} {'noticed':>8} {'survived':>9} {'harmless':>9}")
+    print(f"\n{'module':<20} {'tried':>6} {'noticed':>8} {'survived':>9} {'harmless':>9}")
     for module in MODULES:
         found = [results[mutant] for mutant in results if mutant.module == module]
         harmless = sum(mutant.module == module and mutant.harmless is not None for mutant in drawn)
         survived = found.count("survived")
-        print(f"{module:<12} {len(found):>6} {len(found) - survived:>8} {survived:>9} {harmless:>9}")
+        print(f"{module:<20} {len(found):>6} {len(found) - survived:>8} {survived:>9} {harmless:>9}")
     survivors = [mutant for mutant, result in results.items() if result == "survived"]
     print("\nAll were noticed." if not survivors else "\nSurvived:")
     for mutant in sorted(survivors, key=str):
