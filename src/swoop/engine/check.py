@@ -43,7 +43,7 @@ def _check_window(engine: Engine) -> dict[int, list[int]]:
     state, memory = engine.state, engine.memory
     ring, size_and_hits = memory["window.ring"], memory["window.size_and_hits"]
     oldest, end = state.oldest, state.next
-    assert 0 <= oldest <= end <= oldest + ring.size
+    assert 0 <= oldest <= end <= oldest + ring.size, "the ring is smaller than the window"
     sets: dict[int, list[int]] = {}
     times: dict[int, int] = {}
     first: dict[int, int] = {}
@@ -55,10 +55,10 @@ def _check_window(engine: Engine) -> dict[int, list[int]]:
         if engine.settings.duration:
             assert times[number] > engine.now - engine.settings.duration, "an expired set is in the window"
             group = first.setdefault(times[number], number)
-            assert ring["group"][place] == group
-            assert ring["group_last"][group & (ring.size - 1)] >= number
+            assert ring["group"][place] == group, "a group does not begin with the first set of its time"
+            assert ring["group_last"][group & (ring.size - 1)] >= number, "a group does not end with the last set of its time"
         else:
-            assert ring["group"][place] == 0
+            assert ring["group"][place] == 0, "there are groups in a window without end"
         assert times[number] >= times.get(number - 1, times[number]), "times fall"
     assert (size_and_hits < HIT).all(), "counts of a scan are left"
     assert not memory["probe.membership"].any(), "marks of a set are left"
@@ -160,8 +160,9 @@ def _check_pool(engine: Engine, sets: dict[int, list[int]]) -> None:
     """Each pair is in the list of its older set, and each place of the pool in one list, or free."""
     assert isinstance(engine.state, AllPairsState)
     kept, pool, lists = engine.state.all_pairs, engine.memory["all_pairs.pool"], engine.memory["all_pairs.lists"]
-    assert lists.size == engine.memory["window.ring"].size
-    assert kept.size <= kept.end <= pool.size <= max(kept.most, engine.settings.thresholds.stock)
+    assert lists.size == engine.memory["window.ring"].size, "there are more or fewer lists than places of sets"
+    room = max(kept.most, engine.settings.thresholds.stock)
+    assert kept.size <= kept.end <= pool.size <= room, "the pool is too small, or larger than it may be"
     assert kept.size <= kept.most, "there are more pairs than may be"
     used: list[int] = []
     found: list[tuple[int, int, int]] = []
@@ -179,7 +180,8 @@ def _check_pool(engine: Engine, sets: dict[int, list[int]]) -> None:
     used += _walk(pool, kept.free, kept.end - kept.size)
     assert sorted(used) == list(range(kept.end)), "a place of the pool is lost, or in two lists"
     everything = _all_pairs(engine, sets)
-    assert sorted(found) == sorted((newer, older, overlap) for _, newer, older, _, overlap, _ in everything)
+    expected = sorted((newer, older, overlap) for _, newer, older, _, overlap, _ in everything)
+    assert sorted(found) == expected, "the pairs are not those of the window"
     rows, _ = engine.stock()
     told = [(newer - engine.state.base, older - engine.state.base) for newer, older in rows[["newer", "older"]].tolist()]
     assert told == [(newer, older) for _, newer, older, _, _, _ in everything], "pairs are not in order"
@@ -211,7 +213,7 @@ def _check_orders(engine: Engine, everything: list[Any], name: str, size: int) -
     ranks = memory[f"{name}.ranks"][:size].tolist()
     ends = memory[f"{name}.ends"][:size].tolist()
     assert sorted(ranks) == list(range(size)), "E does not hold each pair once"
-    assert ends == [found[rank][4] for rank in ranks]
+    assert ends == [found[rank][4] for rank in ranks], "E has other ends than its pairs"
     assert [(end, -rank) for end, rank in zip(ends, ranks, strict=True)] == sorted(
         (end, -rank) for end, rank in zip(ends, ranks, strict=True)
     ), "E is not in order"
