@@ -135,7 +135,7 @@ class RecordPart(Part):
 
     def records_begun_elsewhere(self) -> np.ndarray:
         """The identities of valid records whose first sets have not arrived here, one of each record."""
-        identities = self.join._engine.identities()
+        identities: np.ndarray = self.join._engine.identities()
         return identities[identities < 0]
 
     def take_names(self) -> list[pa.Table]:
