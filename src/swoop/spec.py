@@ -4,23 +4,34 @@ from __future__ import annotations
 
 from dataclasses import dataclass, replace
 from numbers import Integral
-from typing import Any, Literal, get_args
+from typing import Any, Literal, NamedTuple, get_args
 
 from swoop.errors import InvalidArgument, InvalidType
 from swoop.similarity import Similarity, check_min_similarity, find_similarity
 from swoop.times import WindowSpec, find_window
 
+
+class KnownAlgorithm(NamedTuple):
+    """``factory``: what makes the engine, as "module:function"; it is imported when it is asked for."""
+
+    factory: str
+    has_feed: bool = False
+    has_copies: bool = False
+
+
+_ENGINE, _BASELINE = "swoop.engine.engine:make_engine", "swoop.paper.baselines.baseline:make_baseline"
+
 ALGORITHMS = {
-    "swoop": True,
-    "swoop-minimal": True,
-    "base": False,
-    "scase": False,
-    "static": False,
-    "swoop-noindex": False,
-    "swoop-noincrement": False,
-    "swoop-noopt": False,
+    "swoop": KnownAlgorithm(_ENGINE, has_feed=True, has_copies=True),
+    "swoop-minimal": KnownAlgorithm(_ENGINE, has_feed=True, has_copies=True),
+    "base": KnownAlgorithm(_BASELINE),
+    "scase": KnownAlgorithm(_BASELINE),
+    "static": KnownAlgorithm(_BASELINE),
+    "swoop-noindex": KnownAlgorithm(_BASELINE),
+    "swoop-noincrement": KnownAlgorithm(_BASELINE),
+    "swoop-noopt": KnownAlgorithm(_BASELINE),
 }
-"""The algorithms that a join can run, and whether they have a change feed."""
+"""The algorithms that a join can run, what makes their engines, and what they can do."""
 
 Copies = Literal["each", "once"]
 
@@ -155,7 +166,7 @@ def _check_all_pairs(min_similarity: object, algorithm: str) -> None:
 def _check_algorithm(name: str, track_changes: bool) -> str:
     if name not in ALGORITHMS:
         raise InvalidArgument(f"there is no algorithm {name!r}: it must be one of {', '.join(ALGORITHMS)}")
-    if track_changes and not ALGORITHMS[name]:
+    if track_changes and not ALGORITHMS[name].has_feed:
         raise InvalidArgument(f"algorithm {name!r} has no change feed; leave out track_changes, or use 'swoop'")
     return name
 
@@ -165,6 +176,6 @@ def _check_copies(copies: Copies, algorithm: str) -> Copies:
         raise InvalidArgument(
             f"copies must be 'each' (every set counts) or 'once' (equal sets count as one), not {copies!r:.60}"
         )
-    if copies == "once" and algorithm not in ("swoop", "swoop-minimal"):
+    if copies == "once" and not ALGORITHMS[algorithm].has_copies:
         raise InvalidArgument(f"algorithm {algorithm!r} has no copies='once'; leave out copies, or use 'swoop'")
     return copies

@@ -83,6 +83,22 @@ def test_all_agree_on_a_longer_stream(shape: str) -> None:
     assert sizes["static"] == 7 < sizes["swoop-minimal"] < sizes["base"]
 
 
+@pytest.mark.parametrize("name", ALGORITHMS)
+def test_each_does_what_it_is_known_for(name: str) -> None:
+    for has, options in (
+        (ALGORITHMS[name].has_feed, {"track_changes": True}),
+        (ALGORITHMS[name].has_copies, {"copies": "once"}),
+    ):
+        if has:
+            join = swoop.TopKJoin(3, 10, algorithm=name, **options)
+            for tokens in ([1, 2], [1, 2], [1, 2, 3]):
+                join.insert(tokens, 0)
+            assert len(join.topk()) == (1 if "copies" in options else 3)
+        else:
+            with pytest.raises(InvalidArgument, match=f"algorithm '{name}' has no c"):
+                swoop.TopKJoin(3, 10, algorithm=name, **options)
+
+
 def test_what_is_not_supported_is_refused() -> None:
     with pytest.raises(InvalidArgument, match="algorithm 'scase' has no change feed"):
         swoop.TopKJoin(3, 10, algorithm="scase", track_changes=True)

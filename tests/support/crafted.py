@@ -33,6 +33,7 @@ from swoop.engine import contents
 from swoop.engine.tokens import Texts, Tokens
 from swoop.errors import InvalidFile
 from swoop.oracle import Record
+from swoop.spec import ALGORITHMS
 from swoop.times import FIRST_DATETIME, LAST_DATETIME
 from tests.support.faults import guarded, guarded_memory
 from tests.support.rhythms import stream
@@ -459,7 +460,7 @@ def try_out(path: Path) -> bool:
     except InvalidFile:
         return False
     rng = random.Random(1)
-    has_invariants = join.algorithm in ("swoop", "swoop-minimal")
+    has_invariants = ALGORITHMS[join.algorithm].has_feed
     if has_invariants:
         join._check()
     for step in range(3):

@@ -1,4 +1,4 @@
-"""What makes the engine of an algorithm. Factories are named, not imported: baselines are loaded only when asked for."""
+"""Engines for what is asked for. Factories are named, not imported: baselines are loaded only when asked for."""
 
 from __future__ import annotations
 
@@ -7,12 +7,9 @@ from typing import Any
 
 import numpy as np
 
-from swoop.spec import FamilySpec, JoinSpec
+from swoop.spec import ALGORITHMS, FamilySpec, JoinSpec
 
-_ENGINE = "swoop.engine.engine:make_engine"
 _ALL_PAIRS = "swoop.engine.all_pairs:make_all_pairs"
-_BASELINES = "swoop.paper.baselines.baseline:make_baseline"
-
 _ALL = 2**62  # more than there are
 
 
@@ -37,8 +34,7 @@ def make_engine(spec: JoinSpec, first: int = 0) -> Any:
     )
     if spec.k is None:
         return _load(_ALL_PAIRS)(settings, first)
-    factory = _ENGINE if spec.algorithm in ("swoop", "swoop-minimal") else _BASELINES
-    return _load(factory)(spec.algorithm, settings, first)
+    return _load(ALGORITHMS[spec.algorithm].factory)(spec.algorithm, settings, first)
 
 
 def make_family_engine(spec: FamilySpec, *, tracking: bool = False, links: bool = False) -> Any:
