@@ -64,7 +64,8 @@ def test_secrets_are_in_no_message(capfd: pytest.CaptureFixture[str], caplog: py
     assert "others on this machine may see sasl.jaas.config in the list of processes; use --kafka-options FILE" in warned
     assert "client.id" not in warned
     with quiet_log():
-        logging.getLogger("swoop.spark").error("no login with %s", JAAS)
+        for name in ("swoop.live", "swoop.spark"):
+            logging.getLogger(name).error("no login with %s", JAAS)
     info(f"no login with {JAAS} or hush-hush or s3cr3t or MIIEvQ, says swoop")
     said = capfd.readouterr().err + caplog.text + warned
     assert "says swoop" in " ".join(said.split())

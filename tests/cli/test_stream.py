@@ -27,7 +27,7 @@ from swoop.cli.app import app
 from swoop.cli.console import messages
 from swoop.cli.guard import WrongUsage
 from swoop.cli.standard_input import Pipe
-from swoop.cli.stream import StreamOptions, served
+from swoop.cli.stream import StreamOptions, serve_page
 from swoop.times import find_window
 from tests.cli.conftest import history, posts, write_lines
 
@@ -310,11 +310,11 @@ def test_a_stream_needs_ids(tmp_path: Path) -> None:
 def test_the_title_of_the_page_and_where_the_stream_comes_from(monkeypatch: pytest.MonkeyPatch, folder: Path) -> None:
     given: list[Any] = []
 
-    def served(*arguments: Any) -> Any:
+    def serve_page(*arguments: Any) -> Any:
         given.append(arguments)
         raise WrongUsage("that is all")
 
-    monkeypatch.setattr("swoop.cli.stream.served", served)
+    monkeypatch.setattr("swoop.cli.stream.serve_page", serve_page)
     monkeypatch.setattr("swoop.cli.demo._demo", lambda seconds, port, report, title, *rest: given.append(title) or 0)
     assert swoop("stream", folder, "--serve", 0, "--title", "Posts <b>").exit_code == 2
     assert swoop("stream", folder, "--serve", 0).exit_code == 2
@@ -336,7 +336,7 @@ def test_a_page_beyond_this_machine_is_warned_of(monkeypatch: pytest.MonkeyPatch
 
     monkeypatch.setattr("swoop.dashboard.server.serve", serve)
     messages.cache_clear()
-    with served(8000, "swoop stream", "0.0.0.0", "secret"):
+    with serve_page(8000, "swoop stream", "0.0.0.0", "secret"):
         pass
     messages.cache_clear()
     assert given == {"port": 8000, "title": "swoop stream", "host": "0.0.0.0", "token": "secret", "origin": None}

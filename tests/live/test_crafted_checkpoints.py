@@ -313,6 +313,15 @@ def test_crafted_names(change: Callable[[pa.Table], list[dict[str, Any]]], why: 
         make_cell(spec, grid, 0, state, store)
 
 
+def test_names_in_files_stay() -> None:
+    """Whatever fields are called here: who has a checkpoint goes on with it."""
+    text = State(3, 2, max_event_time=7, metrics={"held": 1}).to_json()
+    state = json.loads(json.loads(text)["state"])
+    assert (state["highest"], state["figures"]) == (7, {"held": 1})
+    assert not {"max_event_time", "metrics"} & state.keys()
+    assert State.from_json(text) == State(3, 2, max_event_time=7, metrics={"held": 1})
+
+
 def test_states_of_cells() -> None:
     text = CellState("x", 1, 11, 8, (Chunk("a", 0, 1, 2, 3),)).to_json()
     assert CellState.from_json(text).chunks == (Chunk("a", 0, 1, 2, 3),)

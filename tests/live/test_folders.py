@@ -105,7 +105,7 @@ def test_what_was_replaced_goes_also_where_runs_are_short(tmp_path: Path, clock:
         mine.claim(-1)
         for batch in range(3 * run, 3 * run + 3):
             mine.put(step(batch), rows(batch))
-        mine.settle(step(batch), True)
+        mine.commit(step(batch), True)
         clock.now += 2 * folders.GRACE
     assert read_all(tmp_path) == listed(tmp_path) == list(range(15))
     assert len(list((tmp_path / "_open").iterdir())) <= 3
@@ -156,14 +156,14 @@ def test_readers_while_a_stream_writes(tmp_path: Path, monkeypatch: pytest.Monke
                 output.put(step(batch), rows(*range(first, first + size)))
             settled[0] += size
             if batch % 7 == 0:
-                output.settle(step(batch), force=batch % 2 == 0)
+                output.commit(step(batch), force=batch % 2 == 0)
     finally:
         over.set()
         for reader in readers:
             reader.join()
     assert not wrong
     assert min(looks) > 0
-    output.settle(step(250), force=True)
+    output.commit(step(250), force=True)
     assert listed(path) == read_all(path) == list(range(settled[0]))
 
 
@@ -229,9 +229,9 @@ def test_killed_at_any_moment(
             seen = listed(path)
             try:
                 if what == "settle":
-                    output.settle(step(batch - 1, True), amount)
+                    output.commit(step(batch - 1, True), amount)
                 elif what == "settle before":
-                    output.settle(step(batch - 2, True), amount)
+                    output.commit(step(batch - 2, True), amount)
                 else:
                     new = [next(numbers) for _ in range(amount)]
                     output.put(step(batch), rows(*new))
@@ -254,7 +254,7 @@ def test_killed_at_any_moment(
             assert set(seen) <= set(listed(path))  # what is final stays
             if what == "settle before" and amount and not failed:
                 assert len(listed(path)) >= len(known) - last
-        output.settle(step(batch), True)
+        output.commit(step(batch), True)
         assert listed(path) == known
         assert not output.is_due()
     shutil.rmtree(path.parent)
@@ -310,14 +310,14 @@ def test_retention_while_nothing_comes(tmp_path: Path, clock: Clock) -> None:
     output = of(tmp_path, **options)
     for day in range(3):
         output.put(step(day), rows(day))
-        output.settle(step(day), False)
+        output.commit(step(day), False)
         clock.now += 86_400
         assert output.is_due() == (day == 2)
     again = of(tmp_path, **options)
     again.claim(-1)
     for found in (again, output):
         assert found.is_due()
-        found.settle(step(2), False)
+        found.commit(step(2), False)
         assert not found.is_due()
         assert listed(tmp_path) == [1, 2]
 
@@ -332,7 +332,7 @@ def test_a_clock_that_is_set_back(tmp_path: Path, clock: Clock) -> None:
     output.put(step(2), rows(2))
     assert listed(tmp_path) == [0]
     clock.now += 600
-    output.settle(step(2), False)
+    output.commit(step(2), False)
     assert listed(tmp_path) == read_all(tmp_path) == [0, 1, 2]
 
 
@@ -342,7 +342,7 @@ def test_an_older_copy_of_the_checkpoint(tmp_path: Path, is_final: bool) -> None
     output = of(tmp_path / "out")
     for batch in range(20):
         output.put(step(batch), rows(batch))
-    output.settle(step(batch), is_final)
+    output.commit(step(batch), is_final)
     before = files_of(tmp_path)
     for last in ("", step(10), step(18, True)):
         goes = f"only to batch {int(last[:12])}" if last else "nowhere"
@@ -366,7 +366,7 @@ def test_the_end_of_a_stream_that_is_done_again(tmp_path: Path) -> None:
     output = of(tmp_path)
     output.put(step(0), rows(0))
     output.put(step(0, True), rows(1, 2))
-    output.settle(step(0, True), force=True)
+    output.commit(step(0, True), force=True)
     again = of(tmp_path)
     again.claim(-1)
     again.put(step(0, True), rows(1, 2))
@@ -453,7 +453,7 @@ def test_files_of_an_earlier_release(tmp_path: Path) -> None:
     again = of(tmp_path)
     again.claim(-1)
     again.put(step(9), rows(40))
-    again.settle(step(9), force=True)
+    again.commit(step(9), force=True)
     assert read_all(tmp_path) == listed(tmp_path) == [0, 1, 2, 30, 31, 40]
 
 
@@ -494,7 +494,7 @@ def test_without_the_lease_nothing_is_changed(tmp_path: Path, clock: Clock) -> N
     with pytest.raises(InvalidFile):
         output.put(step(3), rows(3))
     with pytest.raises(InvalidFile):
-        output.settle(step(3), force=True)
+        output.commit(step(3), force=True)
     after = files_of(tmp_path)
     assert before.items() <= after.items()
     assert len([name for name in after if "_open" not in name]) == len(before)

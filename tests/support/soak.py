@@ -114,7 +114,7 @@ def main() -> int:
     parser.add_argument("--data", type=Path, help="also the streams of a folder: Parquet files with a time and tokens or text")
     parser.add_argument("--guarded", action="store_true", help="arrays end where memory ends: misuse kills the process")
     options = parser.parse_args()
-    logging.getLogger("swoop.spark").setLevel(logging.ERROR)
+    logging.getLogger("swoop").setLevel(logging.ERROR)
     kinds, first = options.ways.split(","), 1_000_000 * options.seed
     if options.trials is not None:
         total = work(kinds, range(first, first + options.trials), options.guarded, options.data)

@@ -21,7 +21,7 @@ from swoop.cli.family_render import FamilyTable
 from swoop.cli.family_views import shown_family
 from swoop.cli.progress import Steps
 from swoop.cli.session import spark_session
-from swoop.cli.stream import STOPPING, begin_to_stop, interruptible, quiet_log, served
+from swoop.cli.stream import STOPPING, begin_to_stop, interruptible, quiet_log, serve_page
 from swoop.cli.views import picture, short, sides
 from swoop.demo.feed import Feed, write_posts
 from swoop.demo.waves import Waves
@@ -64,7 +64,7 @@ def _demo(seconds: float | None, port: int | None, report: Path, title: str, fol
     finish_compiling(steps)
     threading.Thread(target=load_chart_packages, name="swoop demo drawing", daemon=True).start()
     stopped = closing.enter_context(interruptible())  # after Spark, which installs its own handler for Ctrl-C
-    page = closing.enter_context(served(port, title, origin="simulated posts"))
+    page = closing.enter_context(serve_page(port, title, origin="simulated posts"))
     feeds = Feeds([page.board.take_changes] if page else [])
     shown = Shown(*_start(spark, folder, feeds), Waves())
     if page is not None:

@@ -19,7 +19,7 @@ if TYPE_CHECKING:
     from pyspark.sql import SparkSession
 
 
-MOST_SAID = 10_000  # lines of Java's that are held back
+MOST_LINES = 10_000  # lines of Java's that are held back
 ENDING = 5.0  # seconds to wait for the last of them
 
 
@@ -40,7 +40,7 @@ def spark_session(master: str | None, memory: str = "2g", **settings: Any) -> It
     with quiet_bridge():
         try:
             holding: AbstractContextManager[list[str]] = nullcontext([]) if packages is None else held_back()
-            with holding as said:
+            with holding as output:
                 own = session(
                     master,
                     memory=memory,
@@ -53,7 +53,7 @@ def spark_session(master: str | None, memory: str = "2g", **settings: Any) -> It
             if packages is None or error.getCondition() != "JAVA_GATEWAY_EXITED":
                 raise
             raise SwoopError(
-                f"Spark did not start, because {packages} could not be downloaded: {why_not(said)}. Check the connection to "
+                f"Spark did not start, because {packages} could not be downloaded: {why_not(output)}. Check the connection to "
                 "the repository of packages, or get the jars and pass them with --jars"
             ) from error
         quiet_failures(own)
@@ -74,15 +74,15 @@ def held_back() -> Iterator[list[str]]:
 
     java_gateway: Any = found
     real = java_gateway.Popen
-    said: list[str] = []
+    output: list[str] = []
     started, pumps = threading.Event(), list[threading.Thread]()
 
     def pump(lines: IO[bytes]) -> None:
         for line in lines:
             if started.is_set() or os.environ.get("SWOOP_DEBUG"):
                 sys.stderr.write(line.decode(errors="replace"))
-            elif len(said) < MOST_SAID:
-                said.append(line.decode(errors="replace").strip())
+            elif len(output) < MOST_LINES:
+                output.append(line.decode(errors="replace").strip())
 
     def launch(command: list[str], **options: Any) -> Any:
         process = real(command, stderr=subprocess.PIPE, **options)
@@ -92,7 +92,7 @@ def held_back() -> Iterator[list[str]]:
 
     java_gateway.Popen = launch
     try:
-        yield said
+        yield output
     except BaseException:
         for thread in pumps:
             thread.join(ENDING)
@@ -102,14 +102,16 @@ def held_back() -> Iterator[list[str]]:
         started.set()
 
 
-def why_not(said: list[str]) -> str:
+def why_not(output: list[str]) -> str:
     """Why Java has not started, from what it said.
 
     >>> why_not([":: loading", 'Exception in "main" java.lang.RuntimeException: [unresolved dependency: a#b;1: not found]'])
     'unresolved dependency: a#b;1: not found'
     """
-    found = [match[1] for line in said if (match := re.search(r"\[?((?:unresolved dependency|download failed): [^\]]*)", line))]
-    return (found or [line for line in said if "Exception" in line or "rror" in line] or ["it did not say why"])[-1]
+    found = [
+        match[1] for line in output if (match := re.search(r"\[?((?:unresolved dependency|download failed): [^\]]*)", line))
+    ]
+    return (found or [line for line in output if "Exception" in line or "rror" in line] or ["it did not say why"])[-1]
 
 
 LOGGERS = ("executor.Executor", "scheduler.TaskSetManager", "sql.execution.streaming", "util.Utils")

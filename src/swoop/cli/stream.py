@@ -136,18 +136,20 @@ class StreamOptions:
 @contextmanager
 def quiet_log() -> Iterator[None]:
     """Late and rejected rows are shown already, and so is a failure; only other errors are logged while a command runs."""
-    log = logging.getLogger("swoop.spark")
-    level = log.level
-    log.setLevel(logging.ERROR)
-    log.addFilter(_is_not_told)
+    logs = [logging.getLogger(name) for name in ("swoop.live", "swoop.spark")]
+    levels = [log.level for log in logs]
+    for log in logs:
+        log.setLevel(logging.ERROR)
+        log.addFilter(_is_not_shown)
     try:
         yield
     finally:
-        log.removeFilter(_is_not_told)
-        log.setLevel(level)
+        for log, level in zip(logs, levels, strict=True):
+            log.removeFilter(_is_not_shown)
+            log.setLevel(level)
 
 
-def _is_not_told(record: logging.LogRecord) -> bool:
+def _is_not_shown(record: logging.LogRecord) -> bool:
     record.msg, record.args = hidden(record.getMessage()), None
     return not str(record.msg).startswith("the stream has failed")
 
@@ -180,7 +182,7 @@ def stream(
         source = options.find_source(pipe)
         title = "swoop stream" if options.title is None else options.title
         origin = "standard input" if pipe is not None else options.source
-        page = closing.enter_context(served(options.serve, title, options.host, options.token, origin))
+        page = closing.enter_context(serve_page(options.serve, title, options.host, options.token, origin))
         steps = closing.enter_context(Steps())
         steps.step("starting Spark")
         finish_compiling = begin_to_compile(options.master, options.cells == 1, **join.kernels(families))
@@ -388,7 +390,7 @@ def interruptible() -> Iterator[list[int]]:
 
 
 @contextmanager
-def served(
+def serve_page(
     port: int | None, title: str, host: str = "127.0.0.1", token: str | None = None, origin: str | None = None
 ) -> Iterator[Page | None]:
     """The live page, for as long as the stream runs."""

@@ -69,7 +69,7 @@ class FamilyReader:
         self.orders: dict[str, list[str]] = {order: [] for order in ORDERS}
         self.ended: dict[str, dict[str, Any]] = {}
         self._growth: dict[str, Growth] = {}
-        self._told: set[str] = set()  # families of the last look that are over, as changes told
+        self._ended_by_changes: set[str] = set()  # families of the last look that are over, as changes told
         self._pace = Pace(self._clock)  # the cost grows with the window
 
     def read(self, source: FamilySource, lives: Lives, now: Time | None) -> None:
@@ -90,7 +90,7 @@ class FamilyReader:
         gone = {key: family for key, family in self.families.items() if key not in found and _is_gone(source, family)}
         lives.compare(found.values(), gone.values(), now)
         for key, family in gone.items():
-            if key not in self.ended and key not in self._told:  # no change told of it
+            if key not in self.ended and key not in self._ended_by_changes:  # no change told of it
                 life = lives.last(family)
                 over = {"to": shown_time(now), "into": None} if life is None else life.row()
                 texts = _shown(self._growth[key].examples)
@@ -98,14 +98,14 @@ class FamilyReader:
         self._drop_small()
         self.rows = {key: self._row(source, key, family, clock, now) for key, family in found.items()}
         self._growth = {key: self._growth[key] for key in found}
-        self.families, self._told = found, set()
+        self.families, self._ended_by_changes = found, set()
 
     def take(self, changes: Sequence[FamilyChange], source: FamilySource) -> None:
         """Remember families that are over as the changes tell of them, whether they were ever shown or not."""
         if source is not self._source:
             self._follow(source)
         over = [change for change in changes if change.kind in ("ended", "merged")]
-        self._told |= self.families.keys() & {family_key(change) for change in over}
+        self._ended_by_changes |= self.families.keys() & {family_key(change) for change in over}
         over = sorted(over, key=lambda change: -(change.total or 0))[:ENDED]
         joined: dict[str, list[FamilyChange]] = {family_key(change): [] for change in over}
         for change in changes:
@@ -125,7 +125,7 @@ class FamilyReader:
         while len(points) > 2 * POINTS:
             points = _thinned(points)
         last = joined[-1].time if joined else None
-        examples = {example[:2]: example for example in (*growth.examples, *_told(source, change, joined))}
+        examples = {example[:2]: example for example in (*growth.examples, *_texts_of(source, change, joined))}
         return {
             "id": shown_id(change.family),
             "size": change.size,
@@ -226,14 +226,14 @@ def _examples(source: FamilySource, family: Family) -> list[Example]:
         return []
 
 
-def _told(source: FamilySource, over: FamilyChange, joined: list[FamilyChange]) -> list[Example]:
+def _texts_of(source: FamilySource, over: FamilyChange, joined: list[FamilyChange]) -> list[Example]:
     """Members of a family that is over, with their texts as far as they are known: the first, and those that joined it."""
     texts = getattr(source, "texts", None)
     if texts is None or over.first_seen is None:
         return []
     first: Example = (over.family, over.first_seen, texts(over)[0])
-    told = [first, *((change.representative, change.time, texts(change)[1]) for change in joined[-LOOKED:])]
-    return [example for example in told if example[2] is not None]
+    members = [first, *((change.representative, change.time, texts(change)[1]) for change in joined[-LOOKED:])]
+    return [example for example in members if example[2] is not None]
 
 
 def _shown(looked: Sequence[Example]) -> dict[str, Any]:

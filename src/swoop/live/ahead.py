@@ -57,20 +57,20 @@ def _joined(spans: np.ndarray, max_ahead: int | None) -> np.ndarray:
     return np.column_stack((spans[starts, 0], reached[ends], np.add.reduceat(spans[:, 2], starts)))
 
 
-def believe(spans: np.ndarray, highest: int | None, ahead: int, max_ahead: int | None) -> tuple[int | None, int]:
+def believe(spans: np.ndarray, max_event_time: int | None, ahead: int, max_ahead: int | None) -> tuple[int | None, int]:
     """The latest time that is believed after a batch, and how many rows were ahead since the last that was not.
 
-    ``spans`` are the times of the batch; ``highest`` and ``ahead`` are the same two before it, None if there was no row.
+    ``spans`` are the times of the batch; ``max_event_time`` and ``ahead`` are the same two before it, None if there was no row.
     """
     if len(spans) == 0:
-        return highest, ahead
+        return max_event_time, ahead
     if max_ahead is None:
         latest = int(spans[:, 1].max())
-        return latest if highest is None else max(highest, latest), 0
+        return latest if max_event_time is None else max(max_event_time, latest), 0
     rows = int(spans[:, 2].sum())
-    if highest is None:
+    if max_event_time is None:
         return _median(spans), 0
-    reached, near = highest, 0
+    reached, near = max_event_time, 0
     for first, last, count in spans.tolist():
         if first - reached > max_ahead:
             break

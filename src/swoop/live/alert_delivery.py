@@ -16,7 +16,7 @@ FIRST_WAIT, LONGEST_WAIT = 1.0, 60.0  # seconds between tries: each wait is twic
 MINUTE = 60.0
 LEFT_OUT = "left out"  # the kind of a message that only tells how many alerts were left out
 
-log = logging.getLogger("swoop.spark")
+log = logging.getLogger("swoop.live")
 
 
 class Pace:

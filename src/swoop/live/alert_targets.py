@@ -75,10 +75,10 @@ class Command:
 
     def deliver(self, message: bytes) -> Failure | None:
         """Run it with a message. The exit code 0 means that it has arrived."""
-        with tempfile.TemporaryFile() as said:
+        with tempfile.TemporaryFile() as output:
             try:
                 process = subprocess.Popen(  # noqa: S603 - whoever starts the stream names it
-                    self.words, stdin=subprocess.PIPE, stdout=subprocess.DEVNULL, stderr=said, start_new_session=True
+                    self.words, stdin=subprocess.PIPE, stdout=subprocess.DEVNULL, stderr=output, start_new_session=True
                 )
             except OSError as error:
                 return Failure(f"{self!r} cannot be started: {error.strerror}")
@@ -90,7 +90,7 @@ class Command:
                 process.wait()
                 return Failure(f"{self!r} did not end within {TIMEOUT:g} seconds")
             if process.returncode:
-                return Failure(f"{self!r} ended with exit code {process.returncode}{_last_line(said)}")
+                return Failure(f"{self!r} ended with exit code {process.returncode}{_last_line(output)}")
         return None
 
 

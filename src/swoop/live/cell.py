@@ -52,7 +52,7 @@ class CellState:
 
     version: str = ""
     batches: int = 0
-    highest: int | None = None
+    max_event_time: int | None = None
     watermark: int | None = None
     chunks: tuple[Chunk, ...] = ()
     ahead: int = 0
@@ -127,26 +127,26 @@ class Cell:
             self._take_events()
             self.state = replace(self.state, watermark=ended)
         before = self.state
-        believed, ahead = believe(spans, before.highest, before.ahead, self._spec.max_ahead)
+        believed, ahead = believe(spans, before.max_event_time, before.ahead, self._spec.max_ahead)
         late = beyond = None
         if sets is not None:
             sets, beyond = split_ahead(sets, believed)
             late, sets = split_at_watermark(sets, before.watermark)
-        highest, watermark = before.highest, before.watermark
+        max_event_time, watermark = before.max_event_time, before.watermark
         if watermark is None or (believed is not None and believed >= watermark):
-            highest, watermark = advance_watermark(highest, watermark, believed, self._spec.lateness)
+            max_event_time, watermark = advance_watermark(max_event_time, watermark, believed, self._spec.lateness)
         entered = self._advance_watermark(sets, watermark)
         events = self._take_events()
         version = uuid.uuid4().hex
-        after = CellState(version, before.batches + 1, highest, watermark, ahead=ahead)
+        after = CellState(version, before.batches + 1, max_event_time, watermark, ahead=ahead)
         with self._readable_chunks():
-            self.state = self._written(store, after, sets, f"{before.batches:09}-{version[:8]}")
+            self.state = self._write_state(store, after, sets, f"{before.batches:09}-{version[:8]}")
         store.write_state(self.state.to_json())
         is_home = self._grid.is_home(self._number)
         metrics = {
             "cell": self._number,
             "watermark": watermark,
-            "highest": highest,
+            "max_event_time": max_event_time,
             "sets": entered if is_home else 0,
             **self._sizes(),
         }
@@ -162,8 +162,8 @@ class Cell:
 
     def finish(self) -> Report:
         """The stream has ended: let the rows enter that are held."""
-        if self.state.highest is not None:
-            self._advance_watermark(None, self.state.highest + 1)
+        if self.state.max_event_time is not None:
+            self._advance_watermark(None, self.state.max_event_time + 1)
         return Report(self._take_events(), pa.table({}), pa.table({}), self._sizes())
 
     def _sizes(self) -> dict[str, int]:
@@ -185,7 +185,7 @@ class Cell:
     def _insert_sorted(self, rows: list[pa.Table], watermark: int | None) -> None:
         """Let sets arrive in order, and time move on to just before the watermark. Takes the rows away."""
         for piece in in_pieces(drained(rows)):
-            in_order = self._numbered(sort_rows(piece))
+            in_order = self._number_rows(sort_rows(piece))
             parts, sides = self._grid.roles(self._number, in_order, self._two_streams)
             for number, part in enumerate(self._parts):
                 mine = pa.array(parts == number)
@@ -195,7 +195,7 @@ class Cell:
             for part in self._parts:
                 part.advance(watermark - 1)
 
-    def _numbered(self, rows: pa.Table) -> pa.Table:
+    def _number_rows(self, rows: pa.Table) -> pa.Table:
         """Rows, in order, with what tells those apart that are alike."""
         return with_copies(rows, same_key_as_before(rows))
 
@@ -206,7 +206,7 @@ class Cell:
         """The time up to which rows have left the window."""
         return expired_until(watermark, self._spec.join.window.duration)
 
-    def _written(self, store: CellStore, after: CellState, sets: pa.Table | None, step: str) -> CellState:
+    def _write_state(self, store: CellStore, after: CellState, sets: pa.Table | None, step: str) -> CellState:
         """A state, with the chunks that it names: those that the state of now names and the rows of a batch."""
         return replace(after, chunks=self._write_chunks(store, self.state.chunks, step, sets, self._expired(after.watermark)))
 

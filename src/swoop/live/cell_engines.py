@@ -31,7 +31,7 @@ from swoop.results import Changes, Explanation, FamilyChanges, Pair, SkybandStep
 
 SIZES = ("held", "window_size", "stock_size", "vocabulary_size", "memory_bytes")
 
-log = logging.getLogger("swoop.spark")
+log = logging.getLogger("swoop.live")
 
 
 class GridEngines:
@@ -98,9 +98,9 @@ class GridEngines:
             before,
             batch=batch,
             ended=False,
-            highest=metrics[0]["highest"] if metrics else before.highest,
+            max_event_time=metrics[0]["max_event_time"] if metrics else before.max_event_time,
             watermark=watermark,
-            figures=_sum(metrics) if metrics else before.figures,
+            metrics=_sum(metrics) if metrics else before.metrics,
             counters=replace(
                 counted,
                 rows=counted.rows + arrived,
@@ -126,7 +126,7 @@ class GridEngines:
             changes = self._apply(tables["events"], _last_tick(after.watermark))
         counted = before.counters
         counters = replace(counted, sets=counted.rows - counted.late - counted.rejected)
-        state = replace(after, ended_at=after.watermark, counters=counters, figures=_sum(metrics))
+        state = replace(after, ended_at=after.watermark, counters=counters, metrics=_sum(metrics))
         return StepResult(self._write_union(state), changes)
 
     def _write_union(self, state: State) -> State:
@@ -138,7 +138,7 @@ class GridEngines:
 
     def _sizes(self, state: State) -> dict[str, int]:
         """Those of all cells together."""
-        return {**dict.fromkeys(SIZES, 0), **state.figures}
+        return {**dict.fromkeys(SIZES, 0), **state.metrics}
 
 
 class CellEngines(GridEngines):

@@ -68,7 +68,7 @@ class State:
         The number of the batch; -1 before the first.
     ended
         The stream ended after this batch, and the rows that were held have entered.
-    highest
+    max_event_time
         The time of the latest row so far, in ticks.
     ahead
         How many rows were too far ahead of it since the last that was not.
@@ -78,7 +78,7 @@ class State:
         When the state was written, in seconds since 1970.
     ended_at
         The watermark at the last end of the stream.
-    figures
+    metrics
         Sizes of all cells together, if there are cells.
     idle
         How often time has moved on by the clock since the batch.
@@ -91,13 +91,13 @@ class State:
     batch: int
     k: int | None
     ended: bool = False
-    highest: int | None = None
+    max_event_time: int | None = None
     watermark: int | None = None
     counters: Counters = Counters()
     chunks: tuple[Chunk, ...] = ()
     written: float = 0.0
     ended_at: int | None = None
-    figures: dict[str, int] = field(default_factory=dict)
+    metrics: dict[str, int] = field(default_factory=dict)
     ahead: int = 0
     idle: int = 0
     reached: int | None = None
@@ -106,7 +106,11 @@ class State:
     @property
     def now(self) -> int | None:
         """Where time has come to, by rows and by the clock, in ticks; None before the first row."""
-        return self.highest if self.highest is None or self.reached is None else max(self.highest, self.reached)
+        return (
+            self.max_event_time
+            if self.max_event_time is None or self.reached is None
+            else max(self.max_event_time, self.reached)
+        )
 
     @property
     def key(self) -> Key:
@@ -340,13 +344,13 @@ class Checkpoint:
 
     def add(self, state: State, rows: pa.Table, expired: int) -> State:
         """Keep rows, but for those up to ``expired``. The state that is given back names them; it counts when it is written."""
-        return replace(state, chunks=self._added(state, state.chunks, rows, expired))
+        return replace(state, chunks=self._add_rows(state, state.chunks, rows, expired))
 
     def add_origins(self, state: State, rows: pa.Table, expired: int) -> State:
         """The same with origins."""
-        return replace(state, origins=self._added(state, state.origins, rows, expired))
+        return replace(state, origins=self._add_rows(state, state.origins, rows, expired))
 
-    def _added(self, state: State, chunks: tuple[Chunk, ...], rows: pa.Table, expired: int) -> tuple[Chunk, ...]:
+    def _add_rows(self, state: State, chunks: tuple[Chunk, ...], rows: pa.Table, expired: int) -> tuple[Chunk, ...]:
         self.check()
         try:
             return add_rows(self._chunks, chunks, f"{state.step}{self._mark}-{uuid.uuid4().hex[:12]}", rows, expired)

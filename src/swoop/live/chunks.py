@@ -76,9 +76,13 @@ def from_bytes(data: Any) -> pa.Table:
     return pa.ipc.open_file(pa.BufferReader(data)).read_all()
 
 
+_NAMES_IN_FILES = {"max_event_time": "highest", "metrics": "figures"}
+"""Fields of states that have another name in files, where names stay."""
+
+
 def seal(state: Any) -> str:
     """A dataclass as JSON, with a checksum."""
-    text = json.dumps(asdict(state))
+    text = json.dumps({_NAMES_IN_FILES.get(name, name): value for name, value in asdict(state).items()})
     return json.dumps({"state": text, "crc": zlib.crc32(text.encode())}, indent=1)
 
 
@@ -87,8 +91,9 @@ def unseal(text: str | bytes, kind: type[State]) -> State:
     outer = json.loads(text)
     if zlib.crc32(outer["state"].encode()) != outer["crc"]:
         raise ValueError("the checksum does not match")
-    state: State = _made(kind, json.loads(outer["state"]))
-    for name in ("highest", "watermark", "ended_at", "reached"):
+    fields = {name: field for field, name in _NAMES_IN_FILES.items()}
+    state: State = _made(kind, {fields.get(name, name): value for name, value in json.loads(outer["state"]).items()})
+    for name in ("max_event_time", "watermark", "ended_at", "reached"):
         ticks = getattr(state, name, None)
         if ticks is not None and abs(ticks) >= 2 * LATEST:
             raise ValueError(f"{name} is {ticks}, which is out of range")

@@ -127,12 +127,12 @@ class _Window:
             raise _damaged(f"chunk {error.name}", error.why) from error
 
     def add(self, state: State, rows: pa.Table, expired: int) -> State:
-        return replace(state, chunks=self._added(state, state.chunks, rows, expired))
+        return replace(state, chunks=self._add_rows(state, state.chunks, rows, expired))
 
     def add_origins(self, state: State, rows: pa.Table, expired: int) -> State:
-        return replace(state, origins=self._added(state, state.origins, rows, expired))
+        return replace(state, origins=self._add_rows(state, state.origins, rows, expired))
 
-    def _added(self, state: State, chunks: tuple[Chunk, ...], rows: pa.Table, expired: int) -> tuple[Chunk, ...]:
+    def _add_rows(self, state: State, chunks: tuple[Chunk, ...], rows: pa.Table, expired: int) -> tuple[Chunk, ...]:
         try:
             found = add_rows(self.store, chunks, f"{state.step}-{uuid.uuid4().hex[:12]}", rows, expired)
         except Damaged as error:
@@ -156,11 +156,11 @@ def results(spec: StreamSpec, counted: Counters, result: StepResult) -> pa.Table
     rejected = sort_rejected(result.rejected) if result.rejected.num_rows else None
     tables = []
     if changes is not None:
-        tables.append(_numbered(changes, counted.changes))
+        tables.append(_with_sequence(changes, counted.changes))
     if late is not None:
-        tables.append(_numbered(_told(LATE, rejected_rows(late, LATE_REASON), late["time"]), counted.late))
+        tables.append(_with_sequence(_not_entered(LATE, rejected_rows(late, LATE_REASON), late["time"]), counted.late))
     if rejected is not None:
-        tables.append(_numbered(_told(REJECTED, rejected), counted.rejected))
+        tables.append(_with_sequence(_not_entered(REJECTED, rejected), counted.rejected))
     keep = [name for name, _ in spec.keep]
     names, kept = result_columns(spec.join, keep), kept_columns(spec.join, keep)
     if not tables:
@@ -186,14 +186,14 @@ def result_columns(join: JoinSpec | FamilySpec, keep: Sequence[str] = ()) -> lis
     return ["sequence", "time", "kind", *found, *kept_columns(join, keep), "reason", "row"]
 
 
-def _told(kind: str, rows: pa.Table, times: Any = None) -> pa.Table:
+def _not_entered(kind: str, rows: pa.Table, times: Any = None) -> pa.Table:
     """Rows that do not enter, as results."""
     kinds = pa.array([kind] * rows.num_rows, pa.string())
     table = rows.select(["reason", "row"]).append_column("kind", kinds)
     return table if times is None else table.append_column("time", times)
 
 
-def _numbered(rows: pa.Table, first: int) -> pa.Table:
+def _with_sequence(rows: pa.Table, first: int) -> pa.Table:
     return rows.append_column("sequence", pa.array(np.arange(first, first + rows.num_rows)))
 
 

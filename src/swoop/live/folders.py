@@ -45,11 +45,11 @@ ROW_GROUP = 100_000  # rows
 GRACE = 600.0  # seconds for which an open file stays that was replaced: somebody may be reading it
 YOUNG, PATIENCE = 0.1, 600.0  # results wait for this part of the age of their folder, but not for more seconds than these
 
-log = logging.getLogger("swoop.spark")
+log = logging.getLogger("swoop.live")
 
 
 class ResultFolder:
-    """The files of one output. What comes is open; what is settled becomes final when there is enough of it.
+    """The files of one output. What comes is open; what is committed becomes final when there is enough of it.
 
     Parameters
     ----------
@@ -176,7 +176,7 @@ class ResultFolder:
     # results
 
     def put(self, step: str, rows: pa.Table | None) -> None:
-        """Take the results of a step, in place of those that are there of it. Earlier steps are settled now."""
+        """Take the results of a step, in place of those that are there of it. Earlier steps are committed now."""
         with self._change() as before:
             old = f"{step}.parquet"
             if step <= before.final and old not in self._folder.names():
@@ -197,21 +197,21 @@ class ResultFolder:
             self._clean()
 
     def is_due(self) -> bool:
-        """Whether there is something to do before the next batch: what is open should become final, if it is settled, or what
+        """Whether there is something to do before the next batch: what is open should become final, if it is committed, or what
         is final is too old.
         """
         with self._lock:
             return self._manifest is not None and (self._is_due(self._manifest) or time.time() >= self._drop_at)
 
-    def settle(self, step: str, force: bool) -> None:
-        """Everything up to a step is settled; make it final if there is enough of it, or at any rate."""
+    def commit(self, step: str, force: bool) -> None:
+        """Everything up to a step is committed; make it final if there is enough of it, or at any rate."""
         with self._change() as before:
-            settled = tuple(part for part in before.parts if part.last <= step)
-            later = before.parts[len(settled) :]
+            committed = tuple(part for part in before.parts if part.last <= step)
+            later = before.parts[len(committed) :]
             if later and later[0].has_before(step) and (force or self._is_due(before)):
                 done, *rest = self._split(later[0])
-                settled, later = (*settled, done), (*rest, *later[1:])
-            manifest = self._close(replace(before, parts=settled), force)
+                committed, later = (*committed, done), (*rest, *later[1:])
+            manifest = self._close(replace(before, parts=committed), force)
             self._save(before, replace(manifest, parts=manifest.parts + later))
             if time.time() >= self._drop_at:
                 self._drop_old(before.created, time.time())

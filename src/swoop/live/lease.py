@@ -30,7 +30,7 @@ FRESH = 0.2 * BEAT  # for so many seconds a look at the lease counts; nobody can
 
 _CLAIM = re.compile(r"owner-(\d{12})\.json")
 
-log = logging.getLogger("swoop.spark")
+log = logging.getLogger("swoop.live")
 
 _mine: set[str] = set()  # leases that this process holds
 

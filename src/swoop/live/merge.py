@@ -72,7 +72,7 @@ class Merge:
         self._schema = union.schema if union is not None else pa.schema([])
         self._entries: list[Entry] = []
         self._left: dict[Order, Row] = {}  # pairs that have left the union in the last step, by the keys of their sets
-        rows = self._noted(union.to_pylist() if union is not None else [])
+        rows = self._note_records(union.to_pylist() if union is not None else [])
         for row in rows:
             self._enter(Entry(self._order(row), row), len(self._entries))
         self._entries.sort(key=_by_order)
@@ -94,12 +94,12 @@ class Merge:
         found: list[tuple[int, Kind, Row]] = []
         if events.num_rows:
             self._schema = unified(self._schema, events.schema)
-            for step, rows in groupby(sorted(self._noted(events.to_pylist()), key=self._step), self._step):
+            for step, rows in groupby(sorted(self._note_records(events.to_pylist()), key=self._step), self._step):
                 found += self._apply_step(step[0], step[1], list(rows))
                 self.most = max(self.most, len(self._entries))
         return self._changes(found)
 
-    def _noted(self, rows: list[Row]) -> list[Row]:
+    def _note_records(self, rows: list[Row]) -> list[Row]:
         """Rows of cells, of which note is taken that is needed before their steps come."""
         return rows
 

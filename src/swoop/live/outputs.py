@@ -30,7 +30,7 @@ Results: TypeAlias = "Feed | pa.Table"
 
 LIMIT = 1_000_000  # unread results in memory
 
-log = logging.getLogger("swoop.spark")
+log = logging.getLogger("swoop.live")
 
 
 @dataclass(frozen=True)

@@ -40,7 +40,7 @@ class RecordCell(Cell):
         if len(np.unique(begun)) < len(begun):
             raise Damaged("names", "different sets are of the same record")
 
-    def _numbered(self, rows: pa.Table) -> pa.Table:
+    def _number_rows(self, rows: pa.Table) -> pa.Table:
         numbers = np.arange(self._entered, self._entered + rows.num_rows)
         self._entered += rows.num_rows
         return with_copies(rows, equal_to_before(rows)).append_column("number", pa.array(numbers))
@@ -48,7 +48,7 @@ class RecordCell(Cell):
     def _insert(self, part: RecordPart, rows: pa.Table, sides: pa.Array | None) -> None:
         part.insert(rows, sides, self._first_sets)
 
-    def _written(self, store: CellStore, after: CellState, sets: pa.Table | None, step: str) -> CellState:
+    def _write_state(self, store: CellStore, after: CellState, sets: pa.Table | None, step: str) -> CellState:
         names = concatenated([rows for part in self._parts for rows in part.take_names()])
         chunks = self._write_chunks(store, self.state.names, f"names-{step}", names, self._expired(after.watermark))
-        return replace(super()._written(store, after, sets, step), names=chunks, entered=self._entered)
+        return replace(super()._write_state(store, after, sets, step), names=chunks, entered=self._entered)

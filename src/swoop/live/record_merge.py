@@ -73,7 +73,7 @@ class RecordMerge(Merge):
             del record.times[: bisect_right(record.times, expired)]
         return changes
 
-    def _noted(self, rows: list[Row]) -> list[Row]:
+    def _note_records(self, rows: list[Row]) -> list[Row]:
         """Take note of records that were not in the union before."""
         for row in rows:
             for which in WHICH:

@@ -27,7 +27,7 @@ from swoop.reasons import Reasons
 from swoop.spec import FamilySpec, JoinSpec
 from swoop.times import Time
 
-log = logging.getLogger("swoop.spark")
+log = logging.getLogger("swoop.live")
 
 LATE_ROWS = 5  # that are remembered
 
@@ -159,9 +159,9 @@ class ResumableStream(Generic[Result, Stats]):
 
     def _end_stream(self) -> None:
         before = self._state
-        assert before.highest is not None
+        assert before.max_event_time is not None
         assert before.watermark is not None
-        self._advance(replace(before, ended=True, watermark=max(before.watermark, before.highest + 1)))
+        self._advance(replace(before, ended=True, watermark=max(before.watermark, before.max_event_time + 1)))
         self._checkpoint.collect(self._state)  # its results are out: the next run resumes from here
 
     def _advance(self, after: State) -> None:

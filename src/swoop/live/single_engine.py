@@ -118,8 +118,10 @@ class SingleEngine(Generic[Join]):
         latest = int(usable.max()) if len(usable) else None
         if latest is not None and before.watermark is not None and latest < before.watermark:
             latest = None
-        highest, watermark = advance_watermark(before.highest, before.watermark, latest, self._spec.lateness)
-        state = replace(before, batch=batch, ended=False, idle=0, highest=highest, ahead=ahead, watermark=watermark)
+        max_event_time, watermark = advance_watermark(before.max_event_time, before.watermark, latest, self._spec.lateness)
+        state = replace(
+            before, batch=batch, ended=False, idle=0, max_event_time=max_event_time, ahead=ahead, watermark=watermark
+        )
         count, late, rejected = 0, [], []
         for piece in backlog.pieces:
             count += piece.num_rows

@@ -108,7 +108,7 @@ def _where(mask: pa.Array | pa.ChunkedArray, reason: str) -> pa.Array:
     return pc.if_else(_one(mask), pa.scalar(reason), pa.scalar(None, pa.string()))
 
 
-def _told(mask: pa.Array, what: str, values: pa.Array) -> pa.Array:
+def _reason_where(mask: pa.Array, what: str, values: pa.Array) -> pa.Array:
     """A reason with the value of each row, where it is wrong."""
     if not pc.any(mask).as_py():
         return pa.nulls(len(mask), pa.string())
@@ -125,7 +125,9 @@ def _id(column: pa.ChunkedArray, wrong: list[pa.Array]) -> pa.Array:
     if not pa.types.is_floating(kind):
         return _text(column)
     is_whole = pc.and_kleene(pc.equal(pc.floor(array), array), pc.less(pc.abs(array), 2.0**53))
-    wrong.append(_told(pc.and_(array.is_valid(), pc.invert(is_whole)).fill_null(False), "id: not a whole number", array))
+    wrong.append(
+        _reason_where(pc.and_(array.is_valid(), pc.invert(is_whole)).fill_null(False), "id: not a whole number", array)
+    )
     return pc.if_else(is_whole, array, pa.scalar(None, kind)).cast(pa.int64(), safe=False)
 
 
@@ -142,7 +144,7 @@ def _time(column: pa.ChunkedArray, reading: Reading, wrong: list[pa.Array]) -> p
         time = _one(read_times(array, reading.time))
     else:
         return _microseconds(array, wrong)
-    wrong.append(_told(pc.and_(time.is_null(), array.is_valid()), "time: cannot read", _text(column)))
+    wrong.append(_reason_where(pc.and_(time.is_null(), array.is_valid()), "time: cannot read", _text(column)))
     return time
 
 
@@ -151,7 +153,7 @@ def _within(array: pa.Array, most: int, wrong: list[pa.Array]) -> pa.Array:
     beyond = pc.greater(array, pa.scalar(most, array.type))
     if not pa.types.is_unsigned_integer(array.type):
         beyond = pc.or_(beyond, pc.less(array, pa.scalar(-most, array.type)))
-    wrong.append(_told(beyond.fill_null(False), "time: out of range", array))
+    wrong.append(_reason_where(beyond.fill_null(False), "time: out of range", array))
     return pc.if_else(beyond, pa.scalar(None, array.type), array)
 
 

@@ -110,7 +110,7 @@ class LiveHandle(Generic[Live]):
             self._checkpoint.check()
             step = State(self._checkpoint.committed(), 0, ended=True).step
             for files in self._files:
-                files.settle(step, force)
+                files.commit(step, force)
 
     def _follow_clock(self, silence: float) -> None:
         """Advance time whenever no rows have arrived for so many seconds."""

@@ -157,9 +157,9 @@ def prepare(rows: DataFrame, reading: Reading) -> DataFrame:
 def _wrong(sets: DataFrame, reading: Reading) -> list[Column]:
     """What is wrong with rows, as far as the value that was given tells."""
     wrong = [
-        _told(F.col("line").isNotNull(), "row: cannot read", F.trim("line")),
-        _told(F.col("id").isNull() & F.col("given_id").isNotNull(), "id: not a whole number", F.col("given_id")),
-        _told(F.col("time").isNull() & F.col("given_time").isNotNull(), "time: cannot read", F.col("given_time")),
+        _reason_where(F.col("line").isNotNull(), "row: cannot read", F.trim("line")),
+        _reason_where(F.col("id").isNull() & F.col("given_id").isNotNull(), "id: not a whole number", F.col("given_id")),
+        _reason_where(F.col("time").isNull() & F.col("given_time").isNotNull(), "time: cannot read", F.col("given_time")),
     ]
     if reading.columns.group_by is not None:
         words = {"id": "id", "time": "time", "tokens": "item"}
@@ -180,7 +180,7 @@ def group(rows: DataFrame, reading: Reading) -> DataFrame:
     return sets.select("*", F.array_join("tokens", " ").alias("text"), few.alias("reason"))
 
 
-def _told(bad: Column, what: str, value: Column) -> Column:
+def _reason_where(bad: Column, what: str, value: Column) -> Column:
     """A reason with the value of each row, where it is wrong."""
     shown = F.substring(F.make_valid_utf8(value.cast("string")), 1, SHOWN)
     return F.when(bad, F.concat(F.lit(f'{what} "'), shown, F.lit('"')))

@@ -46,7 +46,9 @@ def replay_slice(
     """
     sets = _Sets()
     is_whole = stop is None
-    for segments, oldest in replay(sets.arriving(batches), spec, tokens, start, NEVER - 1 if stop is None else stop, is_whole):
+    for segments, oldest in replay(
+        sets.note_arriving(batches), spec, tokens, start, NEVER - 1 if stop is None else stop, is_whole
+    ):
         for batch in sets.segments(segments, spec, id_type):
             is_after = pc.and_kleene(pc.greater(batch["leave"], sets.last_time), not is_whole)
             last = pa.nulls(batch.num_rows, pa.int64())
@@ -76,7 +78,9 @@ class PushedHistory:
 
     def take(self, batch: pa.RecordBatch) -> Iterator[pa.RecordBatch]:
         """Let sets arrive, in order, and give the stays that have ended, as :func:`replay_slice` does."""
-        for _ in arrive(self._engine, self._sets.arriving([batch]), self._spec.window, self._tokens, self._spec.two_streams):
+        for _ in arrive(
+            self._engine, self._sets.note_arriving([batch]), self._spec.window, self._tokens, self._spec.two_streams
+        ):
             yield from self._told(self._segments.take(take_changes(self._engine)))
             self._sets.forget(self._engine.first_needed)
 
@@ -98,7 +102,7 @@ class PushedFamilies:
 
     def take(self, batch: pa.RecordBatch) -> Iterator[pa.RecordBatch]:
         """Let sets arrive, in order. What is found is given in the end: until then, families may grow and merge."""
-        for _ in arrive(self._engine, self._sets.arriving([batch]), self._spec.window, self._tokens):
+        for _ in arrive(self._engine, self._sets.note_arriving([batch]), self._spec.window, self._tokens):
             newer, older = take_links(self._engine)
             if len(newer):
                 self._links += pa.table(self._sets.pairs(newer, older, self._id_type)).combine_chunks().to_batches()
@@ -119,7 +123,7 @@ def replay_links_of_slice(
     The last row is none: it has the time of the last set, which may be the end of the history, and nothing else.
     """
     sets = _Sets()
-    for newer, older, oldest in replay_links(sets.arriving(batches), spec, tokens, start):
+    for newer, older, oldest in replay_links(sets.note_arriving(batches), spec, tokens, start):
         if len(newer):
             yield from pa.table(sets.pairs(newer, older, id_type)).combine_chunks().to_batches()
         sets.forget(oldest)
@@ -205,7 +209,7 @@ class _Sets(TablePayloads):
         self._time, self._place = 0, -1  # of the last set
         self.record_type: pa.DataType | None = None  # None where there are no records
 
-    def arriving(self, batches: Iterable[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
+    def note_arriving(self, batches: Iterable[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
         """Note the time of sets before they arrive, their places among the sets of that time, and their ids."""
         for batch in batches:
             times = batch.column("time").to_numpy()
