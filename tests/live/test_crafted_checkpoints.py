@@ -19,7 +19,7 @@ import pytest
 from swoop.errors import InvalidArgument, InvalidFile
 from swoop.live import chunks
 from swoop.live.ahead import spans_of
-from swoop.live.cell import Cell, CellState
+from swoop.live.cell import CellState
 from swoop.live.cells import make_cell
 from swoop.live.checkpoint import State
 from swoop.live.chunks import Chunk, Damaged, from_bytes, read_chunks, to_bytes
@@ -141,7 +141,7 @@ def test_crafted_chunks() -> None:
         store, chunk = chunk_of(changed(rng, sink.getvalue().to_pybytes()))
         why = ""
         try:
-            Cell(SPEC, Grid(1), 0, CellState("x", 1, 11, 8, (chunk,)), store).finish()
+            make_cell(SPEC, Grid(1), 0, CellState("x", 1, 11, 8, (chunk,)), store).finish()
         except InvalidFile as error:
             why = str(error)
         assert not why or "the state of cell 0 is damaged: chunk chunk: " in why, why

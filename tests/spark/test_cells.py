@@ -27,7 +27,7 @@ from swoop import errors
 from swoop.errors import CapacityExceeded, InternalError, InvalidArgument, InvalidFile, NotInWindow, SwoopError
 from swoop.join.topk_join import TopKJoin
 from swoop.live import chunks
-from swoop.live.cell import Cell, CellState, error_from_json, error_to_json
+from swoop.live.cell import CellState, error_from_json, error_to_json
 from swoop.live.cell_engines import read_results
 from swoop.live.cells import make_cell
 from swoop.live.grid import Grid
@@ -448,7 +448,7 @@ def test_groups_of_texts_are_those_of_their_words() -> None:
 
 
 def test_a_worker_forgets_what_others_do(monkeypatch: pytest.MonkeyPatch) -> None:
-    cell = Cell(replace(SPEC, cells=3), Grid(2), 0, CellState(batches=5), None)  # type: ignore[arg-type]
+    cell = make_cell(replace(SPEC, cells=3), Grid(2), 0, CellState(batches=5), None)  # type: ignore[arg-type]
     now = [1000.0]
     monkeypatch.setattr(cells_module.time, "monotonic", lambda: now[0])
     cached = {("a", 0): (990.0, cell), ("a", 1): (990.0, cell), ("b", 0): (300.0, cell), ("c", 0): (500.0, cell)}

@@ -14,7 +14,8 @@ import numpy as np
 import pyarrow as pa
 
 from swoop.live.ahead import spans_of
-from swoop.live.cell import Cell, CellState
+from swoop.live.cell import CellState
+from swoop.live.cells import make_cell
 from swoop.live.grid import Grid
 from swoop.live.stream_spec import StreamSpec
 from swoop.spec import JoinSpec
@@ -81,7 +82,7 @@ class Store(dict[str, Any]):
 
 def test_a_cell() -> None:
     store: Any = Store()
-    cell = Cell(SPEC, Grid(1), 0, CellState(), store)
+    cell = make_cell(SPEC, Grid(1), 0, CellState(), store)
     for rows in batches():
         sets = rows.drop_columns(["reason", "row"])
         sets = sets.append_column("group", pa.array([0] * rows.num_rows, pa.int32()))
@@ -90,7 +91,7 @@ def test_a_cell() -> None:
     before, kept = peak(), [pair.arrivals for part in cell._parts for pair in part.join.topk()]
     state = cell.state
     del cell
-    again = Cell(SPEC, Grid(1), 0, state, store)
+    again = make_cell(SPEC, Grid(1), 0, state, store)
     print(f"\na cell: {before:.1f} GB, restored {peak():.1f} GB")
     assert [pair.arrivals for part in again._parts for pair in part.join.topk()] == kept
     assert again.finish().metrics["window_size"] == BATCHES * ROWS + 40

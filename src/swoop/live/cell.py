@@ -10,7 +10,7 @@ from __future__ import annotations
 import json
 import uuid
 from collections import Counter
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass, replace
 from typing import Any, Protocol
@@ -24,7 +24,6 @@ from swoop.errors import InvalidFile, SwoopError
 from swoop.live.ahead import believe, rejected_rows, split_ahead
 from swoop.live.chunks import SETS, Chunk, Damaged, Store, add_rows, read_chunks, seal, unseal
 from swoop.live.grid import Grid
-from swoop.live.part import Part
 from swoop.live.pieces import concatenated, drained, in_pieces
 from swoop.live.row_order import same_key_as_before, sort_rows
 from swoop.live.stream_spec import StreamSpec
@@ -95,23 +94,22 @@ def error_from_json(data: bytes) -> SwoopError:
 
 
 class Cell:
-    """A cell in memory, as of some state; it goes from batch to batch."""
+    """A cell in memory, as of some state; it goes from batch to batch. ``parts`` are its joins."""
 
-    def __init__(self, spec: StreamSpec, grid: Grid, number: int, state: CellState, store: Store) -> None:
-        self._spec, self._grid, self._number = spec, grid, number
+    def __init__(self, spec: StreamSpec, grid: Grid, number: int, parts: Sequence[Any]) -> None:
+        self._spec, self._grid, self._number, self._parts = spec, grid, number, parts
         self._two_streams = spec.two_streams
-        two_sides = self._two_streams or not grid.is_home(number)
-        self._parts = [self._part(two_sides) for _ in range(grid.parts(number, self._two_streams))]
         self._held: pa.Table | None = None
+        self.state = CellState()
+
+    def restore(self, state: CellState, store: Store) -> None:
+        """Go on from a state, in a new cell."""
         self.state = state
         with self._readable_chunks():
             entered, self._held = split_all_at_watermark(read_chunks(store, state.chunks, COLUMNS), state.watermark)
             if self._held is not None:
                 self._restore(entered, store)
                 self._take_events()
-
-    def _part(self, two_sides: bool) -> Any:
-        return Part(self._spec, two_sides)
 
     def _restore(self, entered: list[pa.Table], store: Store) -> None:
         """Let the sets arrive that had entered by the state of now."""

@@ -151,8 +151,11 @@ class CellEngines(GridEngines):
     def _merge_anew(self, union: pa.Table | None, now: int, k: int | None) -> None:
         join = self._spec.pairs
         kind = RecordMerge if join.copies == "once" else Merge
+        merge = kind(k, join.similarity, self._spec.clock(), join.two_streams)
+        if union is not None:
+            merge.restore(union, now)
         with self._reading:
-            self._merge = kind(k, join.similarity, self._spec.clock(), join.two_streams, union, now)
+            self._merge = merge
 
     def _apply(self, events: pa.Table, now: int) -> Changes:
         with self._reading:

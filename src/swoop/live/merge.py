@@ -55,30 +55,25 @@ class Merge:
 
     tiebreak: ClassVar = Part.TIEBREAK
 
-    def __init__(
-        self,
-        k: int | None,
-        similarity: Similarity,
-        clock: Clock,
-        two_streams: bool,
-        union: pa.Table | None = None,
-        now: int = MIN_TICK,
-    ) -> None:
+    def __init__(self, k: int | None, similarity: Similarity, clock: Clock, two_streams: bool) -> None:
         self._k, self._similarity, self._clock, self._two_streams = k, similarity, clock, two_streams
-        self._now = now
-        if union is not None and union.num_rows:
-            check_pairs(union, self.tiebreak, two_streams, SHARES)
+        self._now = MIN_TICK
         self.most = 0
-        self._schema = union.schema if union is not None else pa.schema([])
+        self._schema = pa.schema([])
         self._entries: list[Entry] = []
         self._left: dict[Order, Row] = {}  # pairs that have left the union in the last step, by the keys of their sets
-        rows = self._note_records(union.to_pylist() if union is not None else [])
-        for row in rows:
+
+    def restore(self, union: pa.Table, now: int) -> None:
+        """Go on from a union, in a new merge. Raises ValueError if it cannot have been one."""
+        if union.num_rows:
+            check_pairs(union, self.tiebreak, self._two_streams, SHARES)
+        self._now, self._schema = now, union.schema
+        for row in self._note_records(union.to_pylist()):
             self._enter(Entry(self._order(row), row), len(self._entries))
         self._entries.sort(key=_by_order)
         demand(all(a.order < b.order for a, b in pairwise(self._entries)), "a pair is there twice")
         demand(all(-entry.order[2] > now for entry in self._entries), "a pair has ended")
-        for entry in self._entries[:k]:
+        for entry in self._entries[: self._k]:
             entry.is_top = True
 
     def union(self) -> pa.Table:

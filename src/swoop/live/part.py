@@ -26,11 +26,8 @@ class Part:
 
     def __init__(self, spec: StreamSpec, two_sides: bool) -> None:
         self.join = TopKJoin.from_spec(replace(spec.pairs.in_ticks(), two_streams=two_sides, track_changes=True))
-        self._sets = self._payloads()
+        self._sets = TablePayloads()
         self._tokens = spec.tokens
-
-    def _payloads(self) -> TablePayloads:
-        return TablePayloads()
 
     def insert(self, rows: pa.Table, sides: pa.Array | None) -> None:
         """Let sets arrive."""

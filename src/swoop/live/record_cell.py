@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from dataclasses import replace
 
 import numpy as np
@@ -10,19 +11,20 @@ import pyarrow.compute as pc
 
 from swoop.live.cell import Cell, CellState, CellStore, with_copies
 from swoop.live.chunks import Damaged, Store, read_chunks
+from swoop.live.grid import Grid
 from swoop.live.pieces import concatenated
 from swoop.live.record_part import NAMED, FirstSets, RecordPart
 from swoop.live.row_order import equal_to_before
+from swoop.live.stream_spec import StreamSpec
 
 
 class RecordCell(Cell):
     """A cell whose sets are numbered in the order in which they enter, whichever worker has it."""
 
-    _entered = 0  # how many have
-    _first_sets: FirstSets | None = None  # of sets that enter again
-
-    def _part(self, two_sides: bool) -> RecordPart:
-        return RecordPart(self._spec, two_sides)
+    def __init__(self, spec: StreamSpec, grid: Grid, number: int, parts: Sequence[RecordPart]) -> None:
+        super().__init__(spec, grid, number, parts)
+        self._entered = 0  # how many have
+        self._first_sets: FirstSets | None = None  # of sets that enter again
 
     def _restore(self, entered: list[pa.Table], store: Store) -> None:
         """Only sets of the window arrive: for others, names may be missing."""

@@ -21,6 +21,8 @@ from swoop.join.restoring import demand
 from swoop.live.merge import Entry, Merge, Row
 from swoop.live.record_part import RENEWED, RecordPart
 from swoop.results import Changes, Pair
+from swoop.similarity import Similarity
+from swoop.times import Clock
 
 WHICH = ("newer", "older")
 
@@ -43,9 +45,13 @@ class RecordMerge(Merge):
 
     tiebreak: ClassVar = RecordPart.TIEBREAK
 
-    def __init__(self, *arguments: Any) -> None:
+    def __init__(self, k: int | None, similarity: Similarity, clock: Clock, two_streams: bool) -> None:
+        super().__init__(k, similarity, clock, two_streams)
         self._records: dict[tuple[Any, ...], _Record] = {}
-        super().__init__(*arguments)
+
+    def restore(self, union: pa.Table, now: int) -> None:
+        """Go on from a union, in a new merge. Raises ValueError if it cannot have been one."""
+        super().restore(union, now)
         duration = self._clock.window.duration
         for record in self._records.values():
             is_right = all(a <= b for a, b in pairwise(record.times)) and self._now - duration < record.times[-1] <= self._now

@@ -87,16 +87,12 @@ class RecordPart(Part):
     SET: ClassVar = ("time", "id", "tokens", "copy", "stream", "text", "number")
     TIEBREAK: ClassVar = ("id", "tokens", "stream", "copy")
 
-    _sets: RecordPayloads
-
     def __init__(self, spec: StreamSpec, two_sides: bool) -> None:
         super().__init__(spec, two_sides)
+        self._sets: RecordPayloads = RecordPayloads()
         self._names: list[pa.Table] = []
         self._renewals: list[np.ndarray] = []  # arrival numbers and identities, since the events were taken
         self._begun = 0  # how many sets had arrived then
-
-    def _payloads(self) -> RecordPayloads:
-        return RecordPayloads()
 
     def restore(self, first_sets: FirstSets) -> None:
         """Begin with records whose first sets have left the window."""
