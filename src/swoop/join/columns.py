@@ -34,6 +34,11 @@ STRINGS = (pa.types.is_string, pa.types.is_large_string, pa.types.is_string_view
 SMALL = 2**31 - 1  # bytes that Arrow's strings and lists with 32-bit offsets can hold
 
 
+def is_text(kind: pa.DataType) -> bool:
+    """Whether a column of rows that are kept has texts; views never are."""
+    return bool(pa.types.is_string(kind) or pa.types.is_large_string(kind))
+
+
 def large_type(kind: pa.DataType) -> pa.DataType:
     """The same type with 64-bit offsets."""
     if pa.types.is_string(kind):

@@ -15,7 +15,7 @@ import numpy as np
 import pyarrow as pa
 
 from swoop.errors import InvalidArgument, InvalidData, InvalidType
-from swoop.join.columns import Columns, as_chunks, check_lengths, find_column
+from swoop.join.columns import Columns, as_chunks, check_lengths, find_column, is_text
 from swoop.join.feed import no_records
 from swoop.join.mixtures import refuse_mixture
 from swoop.join.payloads import RecordPayloads
@@ -293,8 +293,4 @@ def _stays(kind: pa.DataType, among: pa.DataType) -> bool:
         return all(_stays(field.type, among.field(field.name).type) for field in kind)
     if kind.num_fields:
         return all(_stays(kind.field(place).type, among.field(place).type) for place in range(kind.num_fields))
-    return not any(is_one(kind) and not is_one(among) for is_one in (_is_text, pa.types.is_decimal))
-
-
-def _is_text(kind: pa.DataType) -> bool:
-    return bool(pa.types.is_string(kind) or pa.types.is_large_string(kind))
+    return not any(is_one(kind) and not is_one(among) for is_one in (is_text, pa.types.is_decimal))

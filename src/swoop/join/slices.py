@@ -17,6 +17,7 @@ from swoop.engine.feed import ENTER
 from swoop.engine.layout import CHANGE
 from swoop.errors import InternalError
 from swoop.join.algorithms import make_engine
+from swoop.join.arrivals import NO_SIDES
 from swoop.join.columns import find_column, read_sets, read_streams, read_table, read_times
 from swoop.similarity import Similarity
 from swoop.spec import JoinSpec
@@ -40,8 +41,6 @@ SEGMENT = np.dtype(
 
 NEVER = int(np.iinfo(np.int64).max)
 """When a stay ends that goes on at the end of the history."""
-
-NO_SIDES = np.empty(0, np.int8)
 
 
 @dataclass(frozen=True)

@@ -15,6 +15,7 @@ from typing import Any, Protocol, TypeVar, get_args, get_origin, get_type_hints
 import pyarrow as pa
 import pyarrow.compute as pc
 
+from swoop.join.columns import is_text
 from swoop.join.ipc import from_stream
 from swoop.live.pieces import concatenated
 from swoop.times import LATEST
@@ -135,10 +136,6 @@ def read_chunks(store: Store, chunks: Iterable[Chunk], needed: Sequence[str] = (
         del rows
 
 
-def _is_text(kind: pa.DataType) -> bool:
-    return kind in (pa.string(), pa.large_string())
-
-
 def _is_key(kind: pa.DataType) -> bool:
     return bool(pa.types.is_integer(kind)) or kind in (pa.string(), pa.large_string(), pa.binary(), pa.large_binary())
 
@@ -151,8 +148,8 @@ def _is_set(kind: pa.DataType) -> bool:
 _TYPES: dict[str, Callable[[pa.DataType], bool]] = {
     "id": _is_key,
     "time": pa.types.is_int64,
-    "tokens": lambda kind: _is_set(kind) or _is_text(kind),  # texts, if tokens are made of them by the join
-    "stream": _is_text,
+    "tokens": lambda kind: _is_set(kind) or is_text(kind),  # texts, if tokens are made of them by the join
+    "stream": is_text,
     "group": pa.types.is_integer,
     "number": pa.types.is_int64,
     "copy": pa.types.is_int64,

@@ -12,7 +12,7 @@ from typing import Any
 import pyarrow as pa
 import pyarrow.compute as pc
 
-from swoop.join.columns import large_type
+from swoop.join.columns import is_text, large_type
 from swoop.join.restoring import demand
 
 IsType = Callable[[pa.DataType], bool]
@@ -20,24 +20,20 @@ IsType = Callable[[pa.DataType], bool]
 _INTEGER: IsType = pa.types.is_integer
 
 
-def _is_text(kind: pa.DataType) -> bool:
-    return bool(pa.types.is_string(kind) or pa.types.is_large_string(kind))
-
-
 def _is_list(kind: pa.DataType) -> bool:
     return bool(pa.types.is_list(kind) or pa.types.is_large_list(kind))
 
 
 def _is_id(kind: pa.DataType) -> bool:
-    return bool(_INTEGER(kind) or _is_text(kind) or pa.types.is_binary(kind) or pa.types.is_large_binary(kind))
+    return bool(_INTEGER(kind) or is_text(kind) or pa.types.is_binary(kind) or pa.types.is_large_binary(kind))
 
 
 def _is_content(kind: pa.DataType) -> bool:
     """Tokens, or the text that they are made of."""
-    return _is_list(kind) or _is_text(kind)
+    return _is_list(kind) or is_text(kind)
 
 
-_KEYS: dict[str, IsType] = {"time": _INTEGER, "id": _is_id, "copy": _INTEGER, "tokens": _is_content, "stream": _is_text}
+_KEYS: dict[str, IsType] = {"time": _INTEGER, "id": _is_id, "copy": _INTEGER, "tokens": _is_content, "stream": is_text}
 
 
 def check_columns(union: pa.Table, needed: dict[str, IsType], shown: Iterable[str]) -> None:
@@ -53,7 +49,7 @@ def check_columns(union: pa.Table, needed: dict[str, IsType], shown: Iterable[st
     for name in shown:
         if name in union.column_names:
             kind = union[name].type
-            demand(_is_text(kind) or pa.types.is_null(kind), f"the column {name!r} has the type {kind}")
+            demand(is_text(kind) or pa.types.is_null(kind), f"the column {name!r} has the type {kind}")
 
 
 def check_pairs(union: pa.Table, tiebreak: Iterable[str], two_streams: bool, shares: Iterable[str]) -> None:

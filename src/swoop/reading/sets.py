@@ -140,12 +140,12 @@ def decide(
                 f"the window is the number {window}, but the times in column {time!r} are not integers ({values.type}); "
                 "use a duration such as --window '1 hour'"
             )
-    elif window is None and not _is_text(values.type) and options.time_format is None:
+    elif window is None and not _holds_text(values.type) and options.time_format is None:
         pass  # whatever they are, they have an order
     elif not pa.types.is_timestamp(values.type) and not pa.types.is_date(values.type):
         written = options.time_format or _guess(values, time, count)
         zone = "; UTC where no time zone is given" if written.unit is None else ""
-        kind = "text" if _is_text(values.type) else "numbers"
+        kind = "text" if _holds_text(values.type) else "numbers"
         notes.append(f"reading the {kind} in {time!r} as {written}{zone}{_for_example(values, written)}")
     notes += _repeated(columns, sample)
     function = options.tokenizer if columns.tokens is None else None
@@ -157,7 +157,7 @@ def decide(
 
 def _of_encoding(sample: pa.Table) -> str:
     """A word about the encoding, where names or values have signs that it is another one."""
-    texts = (column for column in sample.columns if _is_text(column.type))
+    texts = (column for column in sample.columns if _holds_text(column.type))
     looked_at = (text for column in texts for text in column.slice(0, LOOKED_AT).cast(pa.string()).to_pylist() if text)
     found = "".join((*sample.column_names, *looked_at))
     if "\0" in found:
@@ -221,7 +221,7 @@ def _guess(values: pa.ChunkedArray, name: str, count: CountReadable | None) -> T
         return found
     given = next((value for value in values.to_pylist() if value is not None), None)
     if len(values) == 0:  # nothing is there yet
-        return ISO if _is_text(values.type) else EPOCHS["s"]
+        return ISO if _holds_text(values.type) else EPOCHS["s"]
     if given is None:
         raise InvalidArgument(f"the column {name!r} has no times in its first rows; name another with --time")
     raise InvalidArgument(
@@ -235,12 +235,12 @@ def is_in_nanoseconds(kind: pa.DataType) -> bool:
     return bool(pa.types.is_timestamp(kind) and kind.unit == "ns")
 
 
-def _is_text(kind: pa.DataType) -> bool:
+def _holds_text(kind: pa.DataType) -> bool:
     inner = kind.value_type if pa.types.is_dictionary(kind) else kind
-    return any(is_text(inner) for is_text in (pa.types.is_string, pa.types.is_large_string, pa.types.is_string_view))
+    return any(is_one(inner) for is_one in (pa.types.is_string, pa.types.is_large_string, pa.types.is_string_view))
 
 
 def _share_of_integers(values: pa.ChunkedArray) -> float:
     """How many of some texts, as CSV has them, could be integers."""
-    texts = values.drop_null().cast(pa.string()).to_pylist() if _is_text(values.type) else []
+    texts = values.drop_null().cast(pa.string()).to_pylist() if _holds_text(values.type) else []
     return sum(re.match(INTEGER, text) is not None for text in texts) / max(len(texts), 1)
