@@ -122,6 +122,8 @@ HARMLESS: dict[tuple[str, str, str], str] = {
     ("strike_out", "passed < struck", "(passed <= struck)"): "the same",
     # Without repeated tokens the two parts of a set meet, and each token is copied to where it is.
     ("enter_set", "kept < size", "(kept <= size)"): "the same",
+    # Only the work is counted less.
+    ("visit_others", "state.pre_candidates += 1", "pass"): "only counts",
     # Bounds of a spare stock that is not settled are lower, and it is settled before it takes over.
     ("cover_next", "settle(state, spare)", "pass"): "they are settled later",
 }
@@ -134,6 +136,13 @@ HARMLESS_HERE: dict[tuple[str, str, str, str], str] = {
     ("at_least", "low -= 1", "1", "(2)"): "costs speed",
     # A set that was met is in the visited part of the first list, so this never decides.
     ("find_candidates", "while visited > 0 and probe.list_from[visited - 1] > number:", "0", "(-1)"): "the same",
+    # Both sums have the same lowest bit of each byte.
+    (
+        "lower_word",
+        "return int64(x | (((from_a ^ behind_z) & (all_bytes * uint64(0x80))) >> uint64(2)))",
+        "0x80",
+        "(129)",
+    ): "the same",
     # The mask of the old table only asks for memory here.
     ("intern_texts", "mask, old_mask = table.size - 1, max(old_table.size - 1, 0)", "0", "(1)"): "only asks for memory",
 }
