@@ -189,6 +189,15 @@ def test_crafted_states(tmp_path: Path) -> None:
     assert min(seen["restored"], seen["damaged"]) > 10, seen
 
 
+def test_a_state_without_k(tmp_path: Path) -> None:
+    """Where the best pairs are asked for, it cannot be that all were."""
+    start(tmp_path, SPEC).process(0, table(ROWS))
+    (file,) = (tmp_path / "swoop/states").iterdir()
+    file.write_bytes(resealed(file.read_bytes(), lambda state: state.update(k=None)))
+    with pytest.raises(InvalidFile, match="is damaged: states/.*: it does not say how many pairs were asked for"):
+        start(tmp_path, SPEC)
+
+
 def crafted(rng: random.Random, rows: pa.Table) -> pa.Table:
     """Some numbers of some columns are others, or rows are gone, or there twice."""
     found = {name: rows[name].to_pylist() for name in rows.column_names}

@@ -264,6 +264,8 @@ class ResumableStream(Generic[Result, Stats]):
     def _load(self, state: State, k: int | None) -> None:
         """Be as after a state, with the ``k`` of the steps to come. A step that is done again has the k it had."""
         known, asked = state.k, self._spec.k
+        if asked is not None and (known is None or k is None):
+            raise self._checkpoint.damaged(f"states/{state.step}.json", "it does not say how many pairs were asked for")
         if known is not None and asked is not None and known < asked:
             raise InvalidArgument(
                 f"the checkpoint {self._checkpoint.path!r} was made with k={known}, and k may be lowered but not raised to "
