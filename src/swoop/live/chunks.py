@@ -84,15 +84,20 @@ def seal(state: Any) -> str:
 
 def unseal(text: str | bytes, kind: type[State]) -> State:
     """The dataclass that was sealed. Raises ValueError, KeyError or TypeError if that is not what it was."""
-    outer = json.loads(text)
-    if zlib.crc32(outer["state"].encode()) != outer["crc"]:
-        raise ValueError("the checksum does not match")
-    state: State = _made(kind, json.loads(outer["state"]))
+    state: State = _made(kind, sealed(text))
     for name in ("highest", "watermark", "ended_at", "reached"):
         ticks = getattr(state, name, None)
         if ticks is not None and abs(ticks) >= 2 * LATEST:
             raise ValueError(f"{name} is {ticks}, which is out of range")
     return state
+
+
+def sealed(text: str | bytes) -> dict[str, Any]:
+    """The fields of what was sealed, whatever they are. Raises ValueError, KeyError or TypeError if it is damaged."""
+    outer = json.loads(text)
+    if zlib.crc32(outer["state"].encode()) != outer["crc"]:
+        raise ValueError("the checksum does not match")
+    return dict(json.loads(outer["state"]))
 
 
 def _made(kind: Any, value: Any) -> Any:
