@@ -8,6 +8,7 @@ import re
 from swoop.errors import InvalidArgument
 
 SCHEME = re.compile(r"[A-Za-z][A-Za-z0-9+.-]*:")
+GLOB = re.compile(r"[\\\[\]{}*?]")
 
 
 def is_remote(address: str | os.PathLike[str]) -> bool:
@@ -34,3 +35,22 @@ def local_path(given: str | os.PathLike[str]) -> str:
     if text.startswith("file:"):  # Hadoop writes file:/folder where others write file:///folder
         text = "/" + text.removeprefix("file:").lstrip("/")
     return os.path.abspath(text)
+
+
+def spark_address(given: str | os.PathLike[str]) -> str:
+    """The address under which Spark finds a name of the command line: without a scheme, it is on this machine.
+
+    >>> spark_address("/a b/c%20#1/"), spark_address("file:/x"), spark_address("s3a://bucket/x/")
+    ('file:///a b/c%20#1', 'file:///x', 's3a://bucket/x/')
+    """
+    return os.fspath(given) if is_remote(given) else f"file://{local_path(given)}"
+
+
+def spark_pattern(given: str | os.PathLike[str]) -> str:
+    r"""The same where Spark reads, for which it takes some characters for a glob; names of this machine are none any more.
+
+    >>> print(spark_pattern("/a/x[1]*.csv"), spark_pattern("s3a://bucket/*.csv"))
+    file:///a/x\[1\]\*.csv s3a://bucket/*.csv
+    """
+    address = spark_address(given)
+    return address if is_remote(given) else GLOB.sub(r"\\\g<0>", address)

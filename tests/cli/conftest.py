@@ -3,7 +3,11 @@ from __future__ import annotations
 import datetime as dt
 import json
 import random
+from collections.abc import Iterator
 from pathlib import Path
+
+import pytest
+from pyspark.sql import SparkSession
 
 from swoop.oracle import Record
 
@@ -28,3 +32,11 @@ def write_lines(path: Path, rows: list[dict[str, object]]) -> Path:
 
 def posts(records: list[Record]) -> list[dict[str, object]]:
     return [{"id": r.id, "time": str(r.time), "text": " ".join(map(str, r.tokens)).capitalize() + "!"} for r in records]
+
+
+@pytest.fixture
+def default_elsewhere(spark: SparkSession) -> Iterator[None]:
+    """Spark's default file system is not the disk of this machine, as on the machines of a Hadoop cluster."""
+    spark.conf.set("fs.defaultFS", "nothing://host/")
+    yield
+    spark.conf.unset("fs.defaultFS")

@@ -48,8 +48,10 @@ def folder(tmp_path: Path) -> Path:
     return tmp_path / "in"
 
 
+@pytest.mark.usefixtures("default_elsewhere")
 def test_once_in_json(tmp_path: Path, folder: Path) -> None:
     out = tmp_path / "changes"
+    folder = folder.rename(tmp_path / "in %20 #1")
     to = ("--changes", out, "--retention", "30 days", "--target-size", "1 MB")
     done = swoop("stream", folder, "--once", "-w", "20s", "-k", 3, "--json", *to, "--checkpoint", tmp_path / "state")
     assert done.exit_code == 0, done.output
@@ -66,7 +68,7 @@ def test_once_in_json(tmp_path: Path, folder: Path) -> None:
     again = swoop("stream", folder, "--once", "-w", "20s", "-k", 3, "--json", "--checkpoint", tmp_path / "state")
     assert again.exit_code == 0
     assert done.stdout.endswith(again.stdout)  # those of the end, which may not have come out
-    foreign = swoop("stream", folder, "--once", *to)
+    foreign = swoop("stream", folder, "--once", *to, "--checkpoint", tmp_path / "other")
     assert foreign.exit_code == 2
     assert "belongs to another stream" in foreign.stderr
     other = swoop("stream", folder, "--once", "-w", "30s", "-k", 3, "--json", "--checkpoint", tmp_path / "state")
@@ -161,6 +163,7 @@ def test_stopped(tmp_path: Path, folder: Path) -> None:
     assert "62 rows in" in done.stderr
 
 
+@pytest.mark.usefixtures("default_elsewhere")
 def test_standard_input(monkeypatch: pytest.MonkeyPatch) -> None:
     """Rows come in parts, with a silence between them; when they end, those that wait enter as well."""
     lines = [json.dumps(row) + "\n" for row in posts(history())]
@@ -289,6 +292,15 @@ def test_wrong_usage(tmp_path: Path, monkeypatch: pytest.MonkeyPatch, arguments:
     done = swoop("stream", *arguments)
     assert done.exit_code == 2, done.output
     assert message in done.stderr
+
+
+def test_files_that_spark_would_read_several_times(tmp_path: Path) -> None:
+    for name in ("in [1]/a.jsonl", "in/what?.jsonl"):
+        (tmp_path / name).parent.mkdir()
+        write_lines(tmp_path / name, posts(history())[:1])
+        done = swoop("stream", (tmp_path / name).parent)
+        assert done.exit_code == 2, done.output
+        assert "has one of the characters [ ] { } * ? \\, so Spark would read it several times" in " ".join(done.stderr.split())
 
 
 def test_how_far_rows_may_be_ahead() -> None:

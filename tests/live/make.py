@@ -1,4 +1,5 @@
-"""Make small checkpoints with this release: ``python -m tests.live.make tests/live/data/version-2``.
+"""Make small checkpoints with this release: ``python -m tests.live.make tests/live/data/version-2``; and states of streams that
+somebody else keeps: ``python -m tests.live.make tests/live/data/embedded-1``.
 
 Run once for each version of the format, by the last release that writes it; what is there is never made again. Each is a stream
 after some batches of :func:`tests.support.live_runs.scenario`, with its results, in one engine or in cells.
@@ -10,12 +11,16 @@ import random
 import shutil
 import sys
 import tempfile
+import zipfile
 from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
+from swoop.live.embedded import EmbeddedStream
+from swoop.live.stream_spec import StreamSpec
 from swoop.text.functions import words
-from tests.support.live_runs import KEEP, Run, families, idle, scenario, start, table, with_texts
+from tests.support.live_runs import KEEP, Row, Run, families, idle, scenario, start, table, with_texts
+from tests.support.stores import MemoryStore
 
 DATA = Path(__file__).parent / "data"
 BATCHES = 4  # that are done
@@ -80,6 +85,39 @@ def make_cells(folder: Path, case: Run) -> None:
                 (place / key[0]).write_bytes(bytes(value))
 
 
+def embedded_cases() -> dict[str, Run]:
+    """What streams are asked for whose state somebody else keeps: all that have one engine."""
+    return {name: case for name, case in cases().items() if not name.startswith("cells")}
+
+
+def make_embedded(folder: Path) -> None:
+    folder.mkdir(parents=True)
+    for name, case in embedded_cases().items():
+        store = MemoryStore()
+        results_of(case.batches[:BATCHES], case.spec, store)
+        assert store.text is not None
+        with zipfile.ZipFile(folder / f"{name}.zip", "w", zipfile.ZIP_DEFLATED) as file:
+            file.writestr("state.json", store.text)
+            for chunk, data in store.chunks.items():
+                file.writestr(chunk, data)
+
+
+def embedded_store(file: Path) -> MemoryStore:
+    """What was made of a case."""
+    with zipfile.ZipFile(file) as made:
+        found = {name: made.read(name) for name in made.namelist()}
+    store = MemoryStore()
+    store.text = found.pop("state.json").decode()
+    store.chunks = found
+    return store
+
+
+def results_of(batches: list[list[Row]], spec: StreamSpec, store: MemoryStore) -> list[dict[str, Any]]:
+    """The results of a stream that goes on from a store."""
+    stream = EmbeddedStream(spec, store)
+    return [row for rows in batches for row in stream.step(table(rows, spec), store).to_pylist()]
+
+
 def batches_without_sizes(file: Path) -> int:
     """How many batches of a file were done when families did not tell their sizes: those of version 1."""
     return BATCHES if file.parent.name in ("data", "version-1") else 0
@@ -96,4 +134,5 @@ def states_of(folder: Path) -> list[dict[Any, Any]]:
 
 
 if __name__ == "__main__":
-    make(Path(sys.argv[1]))
+    folder = Path(sys.argv[1])
+    (make_embedded if folder.name.startswith("embedded") else make)(folder)

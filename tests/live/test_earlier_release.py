@@ -4,13 +4,27 @@ from __future__ import annotations
 
 import json
 import shutil
+from dataclasses import fields
 from pathlib import Path
 
 import pytest
 
-from swoop.live import checkpoint, manifest
-from tests.live.make import BATCHES, DATA, batches_without_sizes, cases, make
+from swoop.live import checkpoint, embedded, manifest
+from swoop.live.chunks import sealed
+from swoop.live.embedded import EmbeddedState
+from tests.live.make import (
+    BATCHES,
+    DATA,
+    batches_without_sizes,
+    cases,
+    embedded_cases,
+    embedded_store,
+    make,
+    make_embedded,
+    results_of,
+)
 from tests.support.live_runs import check, run, scenario
+from tests.support.stores import MemoryStore
 
 FILES = sorted(DATA.glob("version-*/*.zip"))
 
@@ -48,3 +62,29 @@ def test_what_is_made_now_goes_on(tmp_path: Path) -> None:
     make(tmp_path / "made")
     for name in ("once", "families"):
         test_it_goes_on(tmp_path / "made" / f"{name}.zip", tmp_path / name)
+
+
+@pytest.mark.parametrize("file", sorted(DATA.glob("embedded-*/*.zip")), ids=lambda file: f"{file.parent.name} {file.stem}")
+def test_a_state_that_somebody_else_keeps_goes_on(file: Path) -> None:
+    case = embedded_cases()[file.stem]
+    whole = MemoryStore()
+    before = results_of(case.batches[:BATCHES], case.spec, whole)
+    after = results_of(case.batches[BATCHES:], case.spec, embedded_store(file))
+    assert after == results_of(case.batches[BATCHES:], case.spec, whole)
+    assert min(len(before), len(after)) > 5
+
+
+def test_every_format_of_such_states_is_here(tmp_path: Path) -> None:
+    """That of now too, so that a change of its fields is noticed: who makes one raises the format and adds a folder."""
+    folders = [DATA / f"embedded-{n}" for n in range(1, embedded.FORMAT + 1)]
+    assert sorted(DATA.glob("embedded-*")) == folders
+    make_embedded(tmp_path / "made")
+    for folder in (folders[-1], tmp_path / "made"):
+        assert {file.stem for file in folder.iterdir()} == set(embedded_cases())
+        for file in folder.iterdir():
+            text = embedded_store(file).text
+            assert text is not None
+            found = sealed(text)
+            assert set(found) == {field.name for field in fields(EmbeddedState)}
+            assert found["format"] == embedded.FORMAT
+            assert set(sealed(found["state"])) == {field.name for field in fields(checkpoint.State)}

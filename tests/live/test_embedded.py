@@ -7,6 +7,7 @@ from __future__ import annotations
 
 import json
 import random
+import zlib
 from dataclasses import replace
 from typing import Any
 
@@ -19,6 +20,7 @@ from hypothesis import strategies as st
 from swoop.engine.layout import CHANGE
 from swoop.errors import InvalidArgument, InvalidFile
 from swoop.join.ranks import Ranks
+from swoop.live.chunks import sealed
 from swoop.live.embedded import EmbeddedStream
 from swoop.similarity import find_similarity
 from swoop.spec import FamilySpec
@@ -143,6 +145,29 @@ def test_damage_is_noticed() -> None:
         EmbeddedStream(SPEC, store)
     store.text = text.replace("watermark", "watermurk")
     with pytest.raises(InvalidFile, match="its state: the checksum does not match"):
+        EmbeddedStream(SPEC, store)
+
+
+def test_formats_of_the_state() -> None:
+    """One without a format is of the first; that of a newer release is not taken for damage."""
+    store = MemoryStore()
+    stream = EmbeddedStream(SPEC, store)
+    stream.step(table([Row(1, 1, (1, 2))]), store)
+    assert store.text is not None
+
+    def resealed(found: dict[str, Any]) -> str:
+        text = json.dumps(found)
+        return json.dumps({"state": text, "crc": zlib.crc32(text.encode())})
+
+    found = sealed(store.text)
+    assert found.pop("format") == 1
+    store.text = resealed(found)
+    assert EmbeddedStream(SPEC, store).kept == stream.kept
+    store.text = resealed({**found, "format": 2, "unknown": "field"})
+    with pytest.raises(InvalidFile, match="format version 2, made by a newer release; .* up to 1. Upgrade Swoop"):
+        EmbeddedStream(SPEC, store)
+    store.text = resealed({**found, "format": "new"})
+    with pytest.raises(InvalidFile, match="the state of a stream is damaged"):
         EmbeddedStream(SPEC, store)
 
 

@@ -46,7 +46,18 @@ def test_the_dashboard_shows_what_is_served(tmp_path: Path) -> None:
     assert len(alarms) == page.count("- alert: ") >= 3
     for text in (*alarms, page):
         assert set(NAME.findall(text)) <= names
-        assert NAME.search(text)
+    assert all(map(NAME.search, alarms[1:]))
+
+
+def test_the_alarm_for_a_stream_that_is_down_can_fire() -> None:
+    """A stream that has ended serves nothing, as tests/spark/test_stream.py shows, so only Prometheus itself can tell."""
+    page = OPERATING.read_text(encoding="utf-8")
+    (alarm,) = re.findall(r"alert: SwoopIsDown\n +expr: (.*)$", page, re.MULTILINE)
+    (job,) = re.findall(r"job_name: (\w+)$", page, re.MULTILINE)
+    assert alarm == f'up{{job="{job}"}} == 0 or absent(up{{job="{job}"}})'
+    panels = json.loads(DASHBOARD.read_text(encoding="utf-8"))["panels"]
+    (running,) = (panel for panel in panels if panel["title"] == "Running")
+    assert [target["expr"] for target in running["targets"]] == ['up{instance=~"$instance"}']
 
 
 def test_the_dashboard_is_one_that_grafana_reads() -> None:

@@ -26,6 +26,7 @@ from swoop.live.manifest import result_files
 from swoop.live.stream_spec import StreamSpec
 from swoop.spark import embedding, families_changes, families_stream, topk_changes, topk_stream, words
 from swoop.spark.embedding import packing
+from swoop.spark.versions import ROCKS_DB, STORE
 from swoop.spec import JoinSpec
 from tests.support import killed_changes
 from tests.support.changes import SCHEMA, posts, run, source
@@ -244,3 +245,10 @@ def test_what_is_refused_at_the_call(spark: SparkSession, tmp_path: Path) -> Non
         topk_changes(sets, 3, "1 minute", by="tokens")
     with pytest.raises(InvalidArgument, match="by='time' has the name of another column of the result"):
         families_changes(sets.withColumn("time", sets.tick), 0.5, 60, by="time")
+    spark.conf.unset(STORE)
+    try:
+        for call in (lambda: topk_changes(sets, 3, "1 minute"), lambda: families_changes(sets, 0.5, "1 minute")):
+            with pytest.raises(InvalidArgument, match=f"set {STORE} to .*RocksDBStateStoreProvider, as swoop.spark.session"):
+                call()
+    finally:
+        spark.conf.set(STORE, ROCKS_DB)

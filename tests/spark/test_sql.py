@@ -10,13 +10,14 @@ import logging
 import random
 from collections.abc import Iterator
 from decimal import Decimal
+from pathlib import Path
 from typing import Any
 
 import pyarrow as pa
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
-from pyspark.errors import PySparkException
+from pyspark.errors import AnalysisException, PySparkException
 from pyspark.logger import PySparkLogger
 from pyspark.sql import SparkSession
 from pyspark.sql import types as T  # noqa: N812
@@ -186,6 +187,17 @@ def test_rows_without_partition_or_order(sql: SparkSession) -> None:
             topk(sql, f"TABLE(sets) {clause}, {ASKED}")
         with pytest.raises(PySparkException, match=said):
             families(sql, f"TABLE(sets) {clause}, min_similarity => 0.5, window => 9")
+
+
+def test_streams_are_refused(sql: SparkSession, tmp_path: Path) -> None:
+    sql.readStream.schema("tenant int, id long, time long, tokens array<string>").json(str(tmp_path)).createOrReplaceTempView(
+        "live"
+    )
+    for by in ("by => 'tenant'", "by => array()"):
+        for query in (f"swoop_topk(TABLE(live), k => 4, window => 9, {by})", f"swoop_families(TABLE(live), 0.5, 9, {by})"):
+            writer = sql.sql(f"SELECT * FROM {query}").writeStream.format("noop")
+            with pytest.raises(AnalysisException, match="not supported on streaming"):
+                writer.option("checkpointLocation", str(tmp_path / "state")).start()
 
 
 def test_wrong_arguments_are_refused_when_a_query_is_analysed(sql: SparkSession) -> None:

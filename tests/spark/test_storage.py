@@ -7,6 +7,7 @@ from __future__ import annotations
 
 import json
 import os
+import re
 import subprocess
 import threading
 from collections.abc import Iterator
@@ -16,6 +17,7 @@ from typing import Any
 import pyarrow.parquet as pq
 import pytest
 from py4j.protocol import Py4JJavaError
+from pyspark.errors import AnalysisException
 from pyspark.sql import SparkSession
 
 from swoop.errors import InvalidArgument
@@ -26,6 +28,8 @@ from tests.support import killed_driver, storage
 from tests.support.processes import drive
 from tests.support.setup import lacking
 from tests.support.streams import posts, read_stream, rows_of, write_files
+
+STORAGE = Path(__file__).parents[2] / "docs" / "storage.md"
 
 
 @pytest.mark.parametrize(
@@ -78,18 +82,24 @@ def test_folders_that_are_new(spark: SparkSession, tmp_path: Path) -> None:
 
 
 def test_paths_mean_the_same_everywhere(spark: SparkSession, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    """Paths without a scheme lie on the default file system, all of them."""
+    """Paths without a scheme lie on the default file system, all of them. Only Spark's reader takes some for globs."""
     monkeypatch.chdir(tmp_path)
     write_files(tmp_path / "in", posts(100), 2)
     stream = topk_stream(read_stream(spark, tmp_path / "in"), 3, "1 minute")
-    handle = stream.start("a state", changes="changes of it", available_now=True)
+    handle = stream.start("a state [1]", changes=["changes of it", "the {same} [1]*?"], available_now=True)
     assert handle.await_termination(120)
-    assert (tmp_path / "a state/swoop/parameters.json").exists()
+    assert (tmp_path / "a state [1]/swoop/parameters.json").exists()
     assert len(rows_of(tmp_path / "changes of it")) == handle.stats.changes > 0
     files = result_files("changes of it")
     assert sum(pq.read_metadata(file).num_rows for file in files) == handle.stats.changes
     assert spark.read.parquet(*files).count() == handle.stats.changes
     assert result_files(f"file://{tmp_path}/changes of it") == files
+    globs = result_files("the {same} [1]*?")
+    assert sum(pq.read_metadata(file).num_rows for file in globs) == handle.stats.changes
+    with pytest.raises(AnalysisException, match="PATH_NOT_FOUND"):
+        spark.read.parquet(*globs)
+    (escaped,) = re.findall(r"parquet\(\*\((.*) for file in ", STORAGE.read_text(encoding="utf-8"))
+    assert spark.read.parquet(*(eval(escaped, {"re": re, "file": file}) for file in globs)).count() == handle.stats.changes
 
 
 def test_cells_on_addresses_that_are_escaped(spark: SparkSession, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
@@ -98,7 +108,7 @@ def test_cells_on_addresses_that_are_escaped(spark: SparkSession, tmp_path: Path
     one = topk_stream(read_stream(spark, tmp_path / "in"), 3, "1 minute").start(tmp_path / "one", available_now=True)
     assert one.await_termination(120)
     stream = topk_stream(read_stream(spark, tmp_path / "in"), 3, "1 minute", cells=3)
-    cells = stream.start(tmp_path / "a state%20 #1 ü", available_now=True)
+    cells = stream.start(tmp_path / "a state%20 #1 ü [1]{2}*?", available_now=True)
     assert cells.await_termination(120)
     assert cells.topk() == one.topk()
     assert cells.stats.changes == one.stats.changes > 0

@@ -10,6 +10,7 @@ import json
 import random
 import shutil
 import time
+import urllib.error
 import urllib.request
 from pathlib import Path
 from typing import Any
@@ -265,6 +266,8 @@ def test_a_row_appears_before_the_watermark_passes(spark: SparkSession, tmp_path
     assert not handle.is_active
     assert handle.await_termination()
     assert "swoop_up 0.0\n" in handle.metrics()
+    with pytest.raises(urllib.error.URLError, match="refused"):  # what Prometheus' own "up" tells
+        urllib.request.urlopen(f"http://127.0.0.1:{handle.metrics_port}/metrics", timeout=10)
 
 
 def test_restarts(spark: SparkSession, tmp_path: Path) -> None:

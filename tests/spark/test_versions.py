@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import subprocess
+import sys
 from types import SimpleNamespace
 from typing import Any
 
@@ -61,3 +63,12 @@ def test_without_stateful_operators_that_is_said_at_once() -> None:
     frame: Any = SimpleNamespace(groupBy=lambda: SimpleNamespace())
     with pytest.raises(InvalidArgument, match=r"over Spark Connect, topk_changes needs Spark 4.1 or newer, and this is \d"):
         check_stateful(frame, "topk_changes")
+
+
+def test_it_is_imported_where_there_is_only_the_thin_client() -> None:
+    """As with pyspark-client, which has neither Java nor what speaks to it."""
+    lacking = "import sys; sys.modules |= {'py4j': None, 'pyspark.core': None}"
+    checked = "from pyspark.util import is_remote_only; assert is_remote_only()"
+    code = f"{lacking}; {checked}; import swoop.spark, swoop.spark.sql, swoop.spark.reading"
+    done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, timeout=240)
+    assert done.returncode == 0, done.stderr

@@ -15,6 +15,7 @@ from typing import TYPE_CHECKING, Any
 from rich.console import Console, Group
 from rich.live import Live
 
+from swoop.addresses import spark_address
 from swoop.cli.compiling import begin_to_compile
 from swoop.cli.console import info, results, shown_similarity
 from swoop.cli.family_render import FamilyTable
@@ -117,7 +118,7 @@ def _start(spark: SparkSession, folder: Path, feeds: Feeds) -> tuple[StreamHandl
     from swoop.spark import families_stream, timestamps, topk_stream, words
 
     (folder / "posts").mkdir()
-    posts = spark.readStream.schema("id long, time string, author string, text string").json(str(folder / "posts"))
+    posts = spark.readStream.schema("id long, time string, author string, text string").json(spark_address(folder / "posts"))
     posts = posts.withColumn("time", timestamps("time"))
     columns: dict[str, Any] = {"tokens": words("text"), "text": "text", "lateness": "2 seconds"}
     topk = topk_stream(posts, K, WINDOW, copies="once", algorithm="swoop-minimal", **columns)

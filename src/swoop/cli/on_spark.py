@@ -9,7 +9,7 @@ from contextlib import contextmanager
 from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING
 
-from swoop.addresses import is_remote
+from swoop.addresses import is_remote, spark_address
 from swoop.cli.compiling import begin_to_compile
 from swoop.cli.console import name_of
 from swoop.cli.history import (
@@ -226,7 +226,7 @@ def _write_all(given: _Input, results: DataFrame, run: RunOptions, steps: Steps)
 def _write(table: DataFrame, out: str) -> None:
     """One file, in the order of time, from this process; a folder from Spark's tasks."""
     if out.endswith("/"):
-        table.write.parquet(out)
+        table.write.parquet(spark_address(out))
         return
     (order,) = (order for order in ORDERS if order[0][0] in table.columns)
     write_file(_in_order(table, order).toArrow(), out)

@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Any
 
 import pyarrow as pa
 
-from swoop.addresses import is_remote
+from swoop.addresses import GLOB, is_remote, local_path
 from swoop.cli.avro import Avro
 from swoop.cli.guard import WrongUsage
 from swoop.errors import InvalidArgument
@@ -70,6 +70,11 @@ class FolderSource:
                 f"there is no folder {folder!r} (in {Path.cwd()}); the source must be a folder, kafka://host:port/topic or -"
             )
         names = files_in(folder)
+        strange = next((name for name in map(local_path, (folder, *names)) if GLOB.search(name)), None)
+        if strange is not None:
+            raise WrongUsage(
+                f"{strange!r} has one of the characters [ ] {{ }} * ? \\, so Spark would read it several times; rename it"
+            )
         if names:
             return cls(replace(find_files(names[:1], format, encoding=encoding, separator=separator), inputs=(folder,)), schema)
         if format is None or schema is None:

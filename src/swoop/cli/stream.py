@@ -13,6 +13,7 @@ from contextlib import ExitStack, contextmanager, suppress
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any
 
+from swoop.addresses import spark_address
 from swoop.cli.alerting import checked_alert, summarise_alerts
 from swoop.cli.avro import Avro
 from swoop.cli.compiling import begin_to_compile
@@ -121,7 +122,7 @@ class StreamOptions:
             if target is None:
                 found[name] = None
             else:
-                found[name] = topic(target, self.kafka) if is_topic(target) else folder(target, **folder_options)  # type: ignore[arg-type]
+                found[name] = topic(target, self.kafka) if is_topic(target) else folder(spark_address(target), **folder_options)  # type: ignore[arg-type]
         return found
 
     def _check_batch_size(self, size: str) -> None:
@@ -197,9 +198,10 @@ def stream(
         steps.step("starting the stream")
         timing = {"lateness": lateness, "max_ahead": max_ahead, "cells": options.cells}
         prepared = _prepared(prepare(rows, reading), reading, join, families, timing)
-        checkpoint = options.checkpoint
-        if pipe is not None and checkpoint is None:
-            checkpoint = closing.enter_context(tempfile.TemporaryDirectory(prefix="swoop-checkpoint-"))
+        place = options.checkpoint
+        if pipe is not None and place is None:
+            place = closing.enter_context(tempfile.TemporaryDirectory(prefix="swoop-checkpoint-"))
+        checkpoint = None if place is None else spark_address(place)
 
         def start(once: bool) -> Handle:
             handle = prepared.start(

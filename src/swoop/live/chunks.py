@@ -89,16 +89,21 @@ def seal(state: Any) -> str:
 
 def unseal(text: str | bytes, kind: type[State]) -> State:
     """The dataclass that was sealed. Raises ValueError, KeyError or TypeError if that is not what it was."""
-    outer = json.loads(text)
-    if zlib.crc32(outer["state"].encode()) != outer["crc"]:
-        raise ValueError("the checksum does not match")
     fields = {name: field for field, name in _NAMES_IN_FILES.items()}
-    state: State = _made(kind, {fields.get(name, name): value for name, value in json.loads(outer["state"]).items()})
+    state: State = _made(kind, {fields.get(name, name): value for name, value in sealed(text).items()})
     for name in ("max_event_time", "watermark", "ended_at", "reached"):
         ticks = getattr(state, name, None)
         if ticks is not None and abs(ticks) >= 2 * LATEST:
             raise ValueError(f"{name} is {ticks}, which is out of range")
     return state
+
+
+def sealed(text: str | bytes) -> dict[str, Any]:
+    """The fields of what was sealed, whatever they are. Raises ValueError, KeyError or TypeError if it is damaged."""
+    outer = json.loads(text)
+    if zlib.crc32(outer["state"].encode()) != outer["crc"]:
+        raise ValueError("the checksum does not match")
+    return dict(json.loads(outer["state"]))
 
 
 def _made(kind: Any, value: Any) -> Any:

@@ -11,9 +11,10 @@ from __future__ import annotations
 
 import json
 import uuid
-from collections.abc import Iterator, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass, replace
-from typing import Any
+from functools import partial
+from typing import Any, TypeVar
 
 import numpy as np
 import pyarrow as pa
@@ -23,7 +24,7 @@ from swoop.errors import InvalidFile
 from swoop.live.ahead import rejected_rows
 from swoop.live.cell import CellStore
 from swoop.live.checkpoint import Counters, State
-from swoop.live.chunks import Chunk, Damaged, add_rows, read_chunks, seal, unseal
+from swoop.live.chunks import Chunk, Damaged, add_rows, read_chunks, seal, sealed, unseal
 from swoop.live.engines import StepResult
 from swoop.live.one_family_engine import OneFamilyEngine
 from swoop.live.parameters import check_same
@@ -31,6 +32,11 @@ from swoop.live.ranked_engine import RankedEngine
 from swoop.live.row_order import sort_rejected, sort_rows
 from swoop.live.stream_spec import StreamSpec
 from swoop.spec import FamilySpec, JoinSpec
+
+Read = TypeVar("Read")
+
+FORMAT = 1
+"""Of the state: raised with any change of its fields or of those of :class:`State`. States without a format are of format 1."""
 
 LATE, REJECTED = "late", "rejected"  # kinds, beside those of changes
 LATE_REASON = "the time is before the watermark"
@@ -47,6 +53,7 @@ class EmbeddedState:
     run: str
     parameters: str
     state: str
+    format: int = 1
 
 
 class EmbeddedStream:
@@ -55,7 +62,7 @@ class EmbeddedStream:
     def __init__(self, spec: StreamSpec, store: CellStore) -> None:
         self._spec = spec
         self.kept = read_state(store, spec)
-        self._state = State(-1, spec.k) if self.kept is None else _unsealed(self.kept.state, State)
+        self._state = State(-1, spec.k) if self.kept is None else _intact(partial(unseal, self.kept.state, State))
         self._window = _Window(store)
         kind = OneFamilyEngine if isinstance(spec.join, FamilySpec) else RankedEngine
         self._engine: Any = kind(spec, self._window)
@@ -71,7 +78,7 @@ class EmbeddedStream:
             store.delete(name)
         self._window.written = set()
         run = uuid.uuid4().hex if self.kept is None else self.kept.run
-        self.kept = EmbeddedState(uuid.uuid4().hex, run, json.dumps(_lasting(self._spec)), seal(self._state))
+        self.kept = EmbeddedState(uuid.uuid4().hex, run, json.dumps(_lasting(self._spec)), seal(self._state), FORMAT)
         store.write_state(seal(self.kept))
         return results(self._spec, before.counters, result)
 
@@ -90,7 +97,13 @@ def read_state(store: CellStore, spec: StreamSpec) -> EmbeddedState | None:
     text = store.state()
     if text is None:
         return None
-    kept: EmbeddedState = _unsealed(text, EmbeddedState)
+    version = _intact(lambda: int(sealed(text).get("format", 1)))
+    if version > FORMAT:
+        raise InvalidFile(
+            f"the state of a stream has format version {version}, made by a newer release; this one reads versions up to "
+            f"{FORMAT}. Upgrade Swoop"
+        )
+    kept = _intact(partial(unseal, text, EmbeddedState))
     check_same("the checkpoint", json.loads(kept.parameters), _lasting(spec))
     return kept
 
@@ -100,9 +113,10 @@ def _lasting(spec: StreamSpec) -> dict[str, Any]:
     return {**spec.lasting(), **({"k": spec.k} if spec.k is not None else {}), **({"by": list(spec.by)} if spec.by else {})}
 
 
-def _unsealed(text: str, kind: Any) -> Any:
+def _intact(read: Callable[[], Read]) -> Read:
+    """What is read of a state."""
     try:
-        return unseal(text, kind)
+        return read()
     except (ValueError, KeyError, TypeError) as error:
         raise _damaged("its state", error) from error
 

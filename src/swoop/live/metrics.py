@@ -47,7 +47,9 @@ class Metrics:
     def collect(self) -> Iterator[Metric]:
         """Called by Prometheus' library."""
         stats = self._stats()
-        yield GaugeMetricFamily("swoop_up", "Whether the stream runs.", float(self._active()))
+        yield GaugeMetricFamily(
+            "swoop_up", "Whether the stream runs; where it has ended, nothing answers at its port.", float(self._active())
+        )
         for name, meaning in _COUNTERS.items():
             yield CounterMetricFamily(f"swoop_{name}", meaning, getattr(stats, name))
         for name, meaning in _GAUGES.items():

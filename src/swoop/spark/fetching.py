@@ -8,7 +8,7 @@ from itertools import groupby
 import numpy as np
 import pyarrow as pa
 import pyarrow.compute as pc
-from pyspark import RDD, StorageLevel
+from pyspark import StorageLevel
 from pyspark.serializers import NoOpSerializer
 from pyspark.sql import DataFrame
 from pyspark.sql import functions as F  # noqa: N812
@@ -56,6 +56,8 @@ def _borders(times: np.ndarray, rows: int) -> list[int]:
 
 def _pieces(persisted: DataFrame, borders: list[int], schema: pa.Schema) -> Iterator[pa.Table]:
     """The rows of a batch, spread over pieces: those that can be used by time, the others anyhow."""
+    from pyspark import RDD  # which Spark's thin client lacks
+
     count = len(borders) + 1
     by_time = F.size(F.filter(F.array(*map(F.lit, borders)).cast("array<long>"), lambda border: border <= F.col("time")))
     anyhow = F.pmod(F.monotonically_increasing_id(), F.lit(count))

@@ -14,7 +14,6 @@ from contextlib import contextmanager, suppress
 from typing import Any
 
 import pyarrow as pa
-from py4j.protocol import Py4JError, Py4JJavaError
 from pyspark.errors import PySparkException
 from pyspark.sql import SparkSession
 
@@ -22,6 +21,11 @@ from swoop.addresses import SCHEME, is_remote
 from swoop.errors import InvalidArgument
 from swoop.live import manifest
 from swoop.live.files import LOCAL, Folder, create_by_listing, part_of
+
+try:
+    from py4j.protocol import Py4JError, Py4JJavaError
+except ImportError:  # Spark's thin client, pyspark-client, has no Java beside it
+    Py4JError = Py4JJavaError = PySparkException
 
 OBJECT_STORES = frozenset({"s3a", "s3", "s3n", "gs", "oss", "cosn", "cos", "obs", "oci"})
 """Where a file appears, whole, when it is closed, and where a rename is a copy."""

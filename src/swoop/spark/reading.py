@@ -14,6 +14,7 @@ from pyspark.sql import Column, DataFrame, SparkSession
 from pyspark.sql import functions as F  # noqa: N812
 from pyspark.sql import types as T  # noqa: N812
 
+from swoop.addresses import spark_pattern
 from swoop.errors import InvalidArgument
 from swoop.reading.columns import path_of
 from swoop.reading.dates import TimeFormat
@@ -34,9 +35,14 @@ def look(spark: SparkSession, files: Files) -> tuple[Files, pa.Table]:
     if files.paths and files.format != "orc":
         return files, read_sample(files)
     if files.format in ("parquet", "orc"):
-        return files, spark.read.format(files.format).load(list(files.inputs)).limit(SAMPLE).toArrow()
-    lines = spark.read.text(list(files.inputs)).limit(SAMPLE).toArrow().column(0).to_pylist()
+        return files, spark.read.format(files.format).load(_patterns(files)).limit(SAMPLE).toArrow()
+    lines = spark.read.text(_patterns(files)).limit(SAMPLE).toArrow().column(0).to_pylist()
     return from_lines(files, lines)
+
+
+def _patterns(files: Files) -> list[str]:
+    """What was given, as Spark reads it."""
+    return [spark_pattern(name) for name in files.inputs]
 
 
 def from_lines(files: Files, lines: list[str]) -> tuple[Files, pa.Table]:
@@ -56,9 +62,9 @@ def read_rows(spark: SparkSession, files: Files, sample: pa.Schema, numbered: bo
     if files.format == "csv" and len(files.paths) > 1:  # each may have its own order of columns
         parts = [_one_file(spark, files, path, sample) for path in files.paths]
     elif numbered:  # a scan of several files mixes them
-        parts = [_reader(spark, spark.read, files, sample).load(name) for name in files.inputs]
+        parts = [_reader(spark, spark.read, files, sample).load(name) for name in _patterns(files)]
     else:
-        parts = [_reader(spark, spark.read, files, sample).load(list(files.inputs))]
+        parts = [_reader(spark, spark.read, files, sample).load(_patterns(files))]
     together: DataFrame = reduce(lambda one, other: one.unionByName(other, allowMissingColumns=True), parts)
     return together.zipWithIndex(ROW) if numbered else together
 
@@ -66,7 +72,7 @@ def read_rows(spark: SparkSession, files: Files, sample: pa.Schema, numbered: bo
 def _one_file(spark: SparkSession, files: Files, path: str, sample: pa.Schema) -> DataFrame:
     dialect = dialect_of(path, files)
     own = pa.schema([pa.field(name, pa.string()) for name in dialect.names])
-    rows: DataFrame = _reader(spark, spark.read, replace(files, dialect=dialect), own).load(path)
+    rows: DataFrame = _reader(spark, spark.read, replace(files, dialect=dialect), own).load(spark_pattern(path))
     return rows.select(*(quoted(name) for name in rows.columns if name in (*sample.names, CORRUPT)))
 
 
@@ -75,7 +81,7 @@ def stream_rows(spark: SparkSession, files: Files, sample: pa.Schema, most: int)
     reader = _reader(spark, spark.readStream, files, sample).option("maxBytesPerTrigger", most)
     if files.format in ("parquet", "orc"):
         reader = reader.schema(spark_schema(sample))
-    rows: DataFrame = reader.load(files.inputs[0])
+    rows: DataFrame = reader.load(_patterns(files)[0])
     return rows
 
 

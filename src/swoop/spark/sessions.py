@@ -13,9 +13,10 @@ from pyspark.logger import PySparkLogger
 from pyspark.sql import SparkSession
 
 from swoop.spark.java import find_java
+from swoop.spark.versions import ROCKS_DB, STORE
 
 STATE_SETTINGS = {
-    "spark.sql.streaming.stateStore.providerClass": "org.apache.spark.sql.execution.streaming.state.RocksDBStateStoreProvider",
+    STORE: ROCKS_DB,
     "spark.sql.streaming.stateStore.rocksdb.changelogCheckpointing.enabled": "true",
 }
 _LOOPBACK = {"spark.driver.bindAddress": "127.0.0.1", "spark.driver.host": "127.0.0.1"}

@@ -29,6 +29,7 @@ from swoop.errors import InvalidArgument
 OLDEST, NEWEST = (4, 0), (4, 3)
 """The minor versions that were tested, and all between them."""
 _STREAMING = "org.apache.spark.sql.execution.streaming"
+STORE, ROCKS_DB = "spark.sql.streaming.stateStore.providerClass", f"{_STREAMING}.state.RocksDBStateStoreProvider"
 
 
 def minor_version(version: str = pyspark.__version__) -> tuple[int, int]:
@@ -80,11 +81,16 @@ def arrow_schema(schema: StructType) -> pa.Schema:
 
 
 def check_stateful(frame: DataFrame, what: str) -> None:
-    """Refuse where there are no stateful operators of Python: over Spark Connect, before 4.1."""
+    """Refuse where stateful operators of Python cannot run: over Spark Connect before 4.1, or with Spark's default store."""
     if not hasattr(frame.groupBy(), "transformWithStateInPandas"):
         raise InvalidArgument(
             f"over Spark Connect, {what} needs Spark 4.1 or newer, and this is {pyspark.__version__}; use it in the process of "
             "Spark's driver, or upgrade"
+        )
+    if str(frame.sparkSession.conf.get(STORE)).endswith(".HDFSBackedStateStoreProvider"):
+        raise InvalidArgument(
+            f"{what} needs a state store that Spark does not use by default; set {STORE} to {ROCKS_DB}, as "
+            "swoop.spark.session() does"
         )
 
 
