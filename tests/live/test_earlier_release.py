@@ -10,7 +10,7 @@ from pathlib import Path
 import pytest
 
 from swoop.live import checkpoint, embedded, manifest
-from swoop.live.chunks import sealed
+from swoop.live.chunks import NAMES_IN_FILES, sealed
 from swoop.live.embedded import EmbeddedState
 from tests.live.make import (
     BATCHES,
@@ -87,4 +87,6 @@ def test_every_format_of_such_states_is_here(tmp_path: Path) -> None:
             found = sealed(text)
             assert set(found) == {field.name for field in fields(EmbeddedState)}
             assert found["format"] == embedded.FORMAT
-            assert set(sealed(found["state"])) == {field.name for field in fields(checkpoint.State)}
+            assert set(sealed(found["state"])) == {
+                NAMES_IN_FILES.get(field.name, field.name) for field in fields(checkpoint.State)
+            }

@@ -77,19 +77,19 @@ def from_bytes(data: Any) -> pa.Table:
     return pa.ipc.open_file(pa.BufferReader(data)).read_all()
 
 
-_NAMES_IN_FILES = {"max_event_time": "highest", "metrics": "figures"}
+NAMES_IN_FILES = {"max_event_time": "highest", "metrics": "figures"}
 """Fields of states that have another name in files, where names stay."""
 
 
 def seal(state: Any) -> str:
     """A dataclass as JSON, with a checksum."""
-    text = json.dumps({_NAMES_IN_FILES.get(name, name): value for name, value in asdict(state).items()})
+    text = json.dumps({NAMES_IN_FILES.get(name, name): value for name, value in asdict(state).items()})
     return json.dumps({"state": text, "crc": zlib.crc32(text.encode())}, indent=1)
 
 
 def unseal(text: str | bytes, kind: type[State]) -> State:
     """The dataclass that was sealed. Raises ValueError, KeyError or TypeError if that is not what it was."""
-    fields = {name: field for field, name in _NAMES_IN_FILES.items()}
+    fields = {name: field for field, name in NAMES_IN_FILES.items()}
     state: State = _made(kind, {fields.get(name, name): value for name, value in sealed(text).items()})
     for name in ("max_event_time", "watermark", "ended_at", "reached"):
         ticks = getattr(state, name, None)
