@@ -39,6 +39,7 @@ def cases() -> dict[str, Run]:
         "cells-once": scenario(copies="once"),
         "cells-texts": with_texts(scenario(), words("tokens")),
         "cells-families": of_families(scenario()),
+        "cells-kept": kept(scenario(copies="once")),
     }
 
 

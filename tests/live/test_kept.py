@@ -1,4 +1,7 @@
-"""Kept columns of live streams: results show those of the right sets, however often the process dies."""
+"""Kept columns of live streams: results show those of the right sets, however often the process dies.
+
+Tests of swoop.live.known_records.
+"""
 
 from __future__ import annotations
 
@@ -14,16 +17,20 @@ from hypothesis import strategies as st
 
 from swoop.errors import InvalidArgument, InvalidFile
 from swoop.live.embedded import EmbeddedStream
-from swoop.live.live_stream import LiveStream
+from swoop.readable import rows_of
+from tests.support import cells
 from tests.support.live_runs import (
     KEEP,
     SPEC,
     Row,
     Run,
+    check,
     check_records,
+    families,
     fresh,
     limits,
     read,
+    result_of,
     run,
     run_again,
     runs,
@@ -35,12 +42,6 @@ from tests.support.live_runs import (
 from tests.support.stores import MemoryStore
 
 pytestmark = pytest.mark.usefixtures("few_agree")
-
-
-def result_of(live: Any) -> list[dict[str, Any]]:
-    found = live.result if isinstance(live, LiveStream) else live.result.families()
-    rows: list[dict[str, Any]] = found.to_arrow().to_pylist()
-    return rows
 
 
 cases = st.one_of(runs(idle=True), runs(idle=True, finds="families"))
@@ -128,3 +129,114 @@ def test_whole_runs_are_as_without(folder: Path) -> None:
     case = run_cases("each")
     plain = replace(case, spec=replace(case.spec, keep=()))
     assert list(run(folder / "kept", case).topk) == list(run(folder / "plain", plain).topk)
+
+
+@settings(max_examples=50, deadline=None, suppress_health_check=[HealthCheck.function_scoped_fixture])
+@given(st.one_of(runs(), runs(finds="families")), st.integers(2, 3), st.integers(0, 2**32).map(random.Random), limits)
+def test_in_cells(folder: Path, case: Run, groups: int, chance: random.Random, limit: int | None) -> None:
+    """Workers forget, and drivers die before the commit."""
+    case = replace(case, spec=replace(case.spec, keep=KEEP))
+    with small(limit):
+        check(folder, case, cells.run_cells(fresh(folder), case, groups, chance, dies=0.3))
+
+
+ODD = (
+    ("text", pa.string()),
+    ("when", pa.timestamp("us", "UTC")),
+    ("tags", pa.list_(pa.struct([("n", pa.int32()), ("raw", pa.binary())]))),
+    ("price", pa.decimal128(9, 2)),
+    ("ratio", pa.float64()),
+)
+"""What Python does not have as it is, or not at all."""
+
+
+def odd_table(rows: list[Row], batch: int) -> pa.Table:
+    """Many rows are the same in all but their records."""
+    records = [
+        {
+            "text": None if n % 7 == 3 else f"{batch} {n}",
+            "when": 2**60 + n,  # in the year 38,505
+            "tags": [{"n": n, "raw": b"\xff"}, None] if n % 3 else None,
+            "price": None,
+            "ratio": float("nan"),
+        }
+        for n in range(len(rows))
+    ]
+    given = pa.struct([(name, pa.int64() if name == "when" else kind) for name, kind in ODD])
+    return table(rows).append_column("record", pa.array(records, given).cast(pa.struct(ODD)))
+
+
+@pytest.mark.parametrize("kind", ["each", "once", "families"])
+def test_cells_show_the_same_as_one_engine(folder: Path, kind: str) -> None:
+    """All columns of changes, late rows and results, also of sets that look alike and of records that outlive their first."""
+    spec = replace(with_join(SPEC, copies="once" if kind == "once" else "each", k=4), keep=ODD)
+    if kind == "families":
+        spec = families(spec, 0.5)
+    rng = random.Random(4)
+    rows = [Row(n % 2, n // 3 - rng.choice([0, 0, 0, 2, 9]), tuple(rng.choices(range(4), k=2))) for n in range(240)]
+    batches = [rows[n : n + 12] for n in range(0, 240, 12)]
+    cluster = cells.Cluster(Run(batches, frozenset(), spec), 2, rng)
+
+    def begin(where: str) -> Any:
+        live = start(folder / where, spec) if where == "one" else cells.start(folder / where, cluster)
+        live._changes.put = lambda state, found, *_: told[where].extend([in_full(found.to_arrow())] if len(found) else [])
+        live._late.put = lambda state, late, *_: told[where].extend([in_full(late)] if len(late) else [])
+        return live
+
+    told: dict[str, list[Any]] = {"one": [], "cells": []}
+    lives = {where: begin(where) for where in told}
+    for batch, part in enumerate(batches):
+        given = odd_table(part, batch)
+        lives["one"].process(batch, given)
+        lives["cells"].process(batch, cluster.run(given, None, str(batch // 5)))
+        if batch % 5 == 3:
+            lives = {where: begin(where) for where in told}
+        one, other = (live.result.families() if kind == "families" else live.result for live in lives.values())
+        assert other == one
+        assert in_full(other.to_arrow()) == in_full(one.to_arrow())
+        assert list(map(records_of, other)) == list(map(records_of, one))
+    for live in lives.values():
+        live.finish()
+    assert told["cells"] == told["one"]
+    assert len(told["one"]) > 15
+
+
+def in_full(rows: pa.Table) -> Any:
+    """Types and values, also of what Python does not have, or what differs from itself."""
+    return rows.schema, list(map(repr, rows_of(rows)))
+
+
+def records_of(found: Any) -> str:
+    """Of a pair, or of a family."""
+    return repr([getattr(found, name, None) for name in ("newer_record", "older_record", "record")])
+
+
+@pytest.mark.parametrize("finds", ["pairs", "families"])
+def test_the_driver_of_cells_forgets_records(folder: Path, finds: str) -> None:
+    """It knows those of pairs in the top-k of cells, or of the newest sets of families, and about as many more."""
+    spec = replace(SPEC, keep=KEEP)
+    rows = [Row(n, n, (n % 3, n % 5, 7)) for n in range(300)]
+    case = Run([rows[n : n + 6] for n in range(0, 300, 6)], frozenset(), spec if finds == "pairs" else families(spec, 0.5))
+    cluster = cells.Cluster(case, 2, random.Random(2))
+    live = cells.start(folder, cluster)
+    for batch, part in enumerate(case.batches):
+        live.process(batch, cluster.run(table(part, case.spec), None, "run"))
+        assert live._steps._merge._kept._kept._sets.size < 150
+    assert live._steps._merge._kept._count > 250
+
+
+def test_cells_refuse_other_records(folder: Path) -> None:
+    """Those of another run, and those of a state that is damaged."""
+    case = replace(run_cases("once"), spec=replace(run_cases("once").spec, keep=KEEP))
+    cluster = cells.Cluster(case, 2, random.Random(2))
+    cells.run_on(cluster, folder / "kept", case)
+    for spec in (replace(cluster.spec, keep=()), replace(cluster.spec, keep=KEEP[:1])):
+        with pytest.raises(InvalidArgument, match=r"keep was \{'name': 'string', 'at': 'int64'\} and now is"):
+            cells.start(folder / "kept", cells.Cluster(replace(case, spec=spec), 2, random.Random(2)))
+    plain = cells.Cluster(replace(case, spec=replace(case.spec, keep=())), 2, random.Random(2))
+    cells.start(folder / "plain", plain)
+    with pytest.raises(InvalidArgument, match=r"keep was \{\} and now is \{'name'"):
+        cells.start(folder / "plain", cluster)
+    cluster.spec = replace(cluster.spec, keep=(("name", pa.string()), ("at", pa.list_(pa.int64()))))
+    with pytest.raises(InvalidFile, match="cell 1 is damaged: chunk .*the records of sets are not as they should be"):
+        cluster.cell(1)

@@ -347,15 +347,14 @@ def test_crafted_unions(folder: Path, finds: str) -> None:
     """What the driver knew is refused when the stream starts, or nothing that comes later stumbles over it."""
     case = lasting_records() if finds == "records" else scenario(two_streams=finds == "two streams")
     case = replace(case, spec=live_runs.families(case.spec, 0.3)) if finds == "families" else case
-    if finds == "two streams":
-        case = on_both_sides(case)
+    case = on_both_sides(case) if finds == "two streams" else replace(case, spec=replace(case.spec, keep=live_runs.KEEP))
     cluster = Cluster(case, 2, random.Random(3))
     live = start(fresh(folder), cluster)
     for batch, rows in enumerate(case.batches[:5]):
-        live.process(batch, cluster.run(table(rows), None, "run"))
+        live.process(batch, cluster.run(table(rows, case.spec), None, "run"))
     state = live._state
     union, now = live._steps._union(), state.watermark - 1
-    told = read_results(cluster.run(table(case.batches[5]), None, "run"))[0]["events"]
+    told = read_results(cluster.run(table(case.batches[5], case.spec), None, "run"))[0]["events"]
     assert union.num_rows
     assert told.num_rows
     outcomes: Counter[str] = Counter()
@@ -402,6 +401,7 @@ def test_a_union_with_columns_of_gigabytes(folder: Path) -> None:
 def test_crafted_names(folder: Path) -> None:
     """A name must be that of a set that came before."""
     case = lasting_records()
+    case = replace(case, spec=replace(case.spec, keep=live_runs.KEEP))
     cluster = Cluster(case, 2, random.Random(3))
     run_on(cluster, fresh(folder), case)
     store = cells_module.SparkStore(cluster.kept[1], Value(cluster.kept[1]))
@@ -412,6 +412,14 @@ def test_crafted_names(folder: Path) -> None:
         crafted = names.set_column(place, column, pa.array([value] * len(names), pa.int64()))
         chunk = chunks.write_chunk(store, "crafted", 0, crafted)
         with pytest.raises(InvalidFile, match="the state of cell 1 is damaged: chunk names: the first set of a record is not"):
+            make_cell(cluster.spec, cluster.layout.grid, 1, replace(state, names=(chunk,)), store)
+    place = names.column_names.index("first_record")
+    for crafted, why in (
+        (names.drop_columns("first_record"), "sets have no records"),
+        (names.set_column(place, "first_record", names["first_id"]), "the records of sets are not as they should be"),
+    ):
+        chunk = chunks.write_chunk(store, "crafted", 0, crafted)
+        with pytest.raises(InvalidFile, match=f"the state of cell 1 is damaged: chunk names: {why}"):
             make_cell(cluster.spec, cluster.layout.grid, 1, replace(state, names=(chunk,)), store)
     chunk = chunks.write_chunk(store, "crafted", 0, names.drop_columns("first_id"))
     with pytest.raises(InvalidFile, match="chunk crafted: there is no column 'first_id'"):

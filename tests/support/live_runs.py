@@ -358,7 +358,7 @@ def check(folder: Path, case: Run, live: Any, earlier: int = 0) -> None:
         told = [row[: len(change)] for row, change in zip(told, changes, strict=True)]
     assert told == changes
     if case.spec.keep:
-        check_records(rows, case.spec)
+        check_records([*rows, *result_of(live)], case.spec)
     assert [row["id"] for row in read(folder, "late")] == late
     assert len(read(folder, "rejected")) == rejected
     for name in ("changes", "late", "rejected"):
@@ -373,6 +373,13 @@ def check(folder: Path, case: Run, live: Any, earlier: int = 0) -> None:
     assert (stats.late, stats.rejected, stats.changes) == (len(late), rejected, len(changes))
     assert stats.rows == sum(map(len, case.batches)) == stats.sets + stats.late + stats.rejected
     assert stats.held == 0
+
+
+def result_of(live: Any) -> list[dict[str, Any]]:
+    """What a live stream has found, as rows."""
+    found = live.result.families() if isinstance(live, LiveFamilies) else live.result
+    rows: list[dict[str, Any]] = found.to_arrow().to_pylist()
+    return rows
 
 
 def check_records(found: list[dict[str, Any]], spec: StreamSpec) -> None:

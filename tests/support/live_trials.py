@@ -127,6 +127,7 @@ def _lived(seed: int, cells: int | None, taken: Counter[str], finds: str = "pair
         case = replace(
             case, idles=tuple(tuple(rng.choices([1, 4, 40, 4000], k=rng.choice([0, 0, 1, 2]))) for _ in case.batches)
         )
+    case = replace(case, spec=replace(case.spec, keep=rng.choice([(), live_runs.KEEP])))
     with (
         tempfile.TemporaryDirectory() as name,
         thresholds.use(tiny(rng, SIZE)),

@@ -98,6 +98,14 @@ def _is_zone(name: str) -> bool:
     return True
 
 
+def read_records(records: pa.ChunkedArray, schema: pa.Schema) -> pa.Table:
+    """Records that are one value each, as columns. Raises ValueError if they are not what they should be."""
+    try:
+        return pa.table(records.cast(pa.struct(list(schema))).flatten(), schema)
+    except pa.ArrowException as error:
+        raise ValueError(f"the records of sets are not as they should be: {error}") from error
+
+
 def read_record(record: object, known: pa.Schema | None) -> pa.Table:
     """What is to be kept of one set, a mapping from names to values, as a row."""
     if not isinstance(record, Mapping):

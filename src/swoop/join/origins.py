@@ -21,6 +21,7 @@ import pyarrow as pa
 from swoop.engine.contents import Names, check_window
 from swoop.engine.tokens import Tokens
 from swoop.join.feed import id_column
+from swoop.join.kept import read_records
 from swoop.join.restoring import demand
 from swoop.join.topk_join import TopKJoin
 from swoop.times import LATEST
@@ -77,7 +78,8 @@ class RecordOrigins:
         names.first_seen[arrivals - first] = first_seen
         join._ids.keep(begun.tolist(), origins["id"].to_pylist())
         if join._kept is not None and len(begun):
-            join._kept.name(np.sort(begun), _records(origins.take(np.argsort(begun)), join._kept.schema))
+            demand("record" in origins.column_names, "origins have no records")
+            join._kept.name(np.sort(begun), read_records(origins["record"].take(np.argsort(begun)), join._kept.schema))
 
         def insert(times: np.ndarray, offsets: np.ndarray, tokens: Tokens, sides: np.ndarray) -> None:
             rows = slice(engine.arrivals - first, engine.arrivals - first + len(times))
@@ -92,15 +94,6 @@ class RecordOrigins:
         if len(begun):
             demand(bool(np.isin(begun, engine.identities()).all()), "records are not called as they should be")
             self._told = arrivals
-
-
-def _records(origins: pa.Table, schema: pa.Schema) -> pa.Table:
-    """What is kept of the sets that records began with."""
-    try:
-        records = origins["record"].cast(pa.struct(list(schema))).combine_chunks()
-    except (KeyError, pa.ArrowException) as error:
-        raise ValueError(f"the records of origins are not as they should be: {error}") from error
-    return pa.table(records.flatten(), schema)
 
 
 def _check_origins(window: Window, times: np.ndarray, arrivals: np.ndarray, begun: np.ndarray, first_seen: np.ndarray) -> None:

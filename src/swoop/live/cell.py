@@ -106,10 +106,23 @@ class Cell:
         """Go on from a state, in a new cell."""
         self.state = state
         with self._readable_chunks():
-            entered, self._held = split_all_at_watermark(read_chunks(store, state.chunks, COLUMNS), state.watermark)
+            entered, self._held = split_all_at_watermark(self._read(store), state.watermark)
             if self._held is not None:
                 self._restore(entered, store)
                 self._take_events()
+
+    def _read(self, store: Store) -> Iterator[pa.Table]:
+        """The rows that the state of now names."""
+        for chunk in self.state.chunks:
+            for rows in read_chunks(store, [chunk], COLUMNS):
+                yield self._with_records(rows, chunk.name)
+
+    def _with_records(self, rows: pa.Table, name: str, column: str = "record") -> pa.Table:
+        """Rows of what has this name, in which records are as they should be."""
+        try:
+            return self._spec.with_records(rows, column)
+        except ValueError as error:
+            raise Damaged(name, error) from error
 
     def _restore(self, entered: list[pa.Table], store: Store) -> None:
         """Let the sets arrive that had entered by the state of now."""
@@ -128,7 +141,7 @@ class Cell:
         believed, ahead = believe(spans, before.max_event_time, before.ahead, self._spec.max_ahead)
         late = beyond = None
         if sets is not None:
-            sets, beyond = split_ahead(sets, believed)
+            sets, beyond = split_ahead(self._spec.with_records(sets), believed)
             late, sets = split_at_watermark(sets, before.watermark)
         max_event_time, watermark = before.max_event_time, before.watermark
         if watermark is None or (believed is not None and believed >= watermark):

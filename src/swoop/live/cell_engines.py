@@ -151,7 +151,7 @@ class CellEngines(GridEngines):
     def _merge_anew(self, union: pa.Table | None, now: int, k: int | None) -> None:
         join = self._spec.pairs
         kind = RecordMerge if join.copies == "once" else Merge
-        merge = kind(k, join.similarity, self._spec.clock(), join.two_streams)
+        merge = kind(k, join.similarity, self._spec.clock(), join.two_streams, self._spec.kept)
         if union is not None:
             merge.restore(union, now)
         with self._reading:
@@ -201,7 +201,7 @@ class FamilyCellEngines(GridEngines):
     """The families of all cells. What is known are the sets that are linked, and their families."""
 
     def _merge_anew(self, union: pa.Table | None, now: int, k: int | None) -> None:
-        self._merge = FamilyMerge(self._spec.clock(), union, now)
+        self._merge = FamilyMerge(self._spec.clock(), union, now, self._spec.kept)
         self._found = self._merge.snapshot()
 
     def _apply(self, events: pa.Table, now: int) -> FamilyChanges:

@@ -24,6 +24,7 @@ from swoop.engine.kinship import BORN, ENDED, FAMILY, FAMILY_CHANGE, GREW, MERGE
 from swoop.join.family_feed import FamilyRows, make_changes, make_list
 from swoop.join.family_snapshot import Order, check_view, no_family
 from swoop.join.ids import read_id
+from swoop.live.known_records import KnownRecords
 from swoop.live.unions import check_families, unified
 from swoop.live.watermark import MIN_TICK
 from swoop.results import Family, FamilyChanges, FamilyList, Id
@@ -38,12 +39,13 @@ Key = tuple[int, Any, int]
 class _Family:
     """A family: its number, its first and its newest set, its valid sets and all that it has had; or what it is a part of."""
 
-    __slots__ = ("first", "into", "newest", "number", "size", "total")
+    __slots__ = ("first", "into", "newest", "number", "record", "size", "total")
 
     def __init__(self, number: int, first: Key) -> None:
         self.number, self.first, self.newest = number, first, first
         self.size = self.total = 1
         self.into: _Family | None = None
+        self.record = -1  # the number of what is kept of its newest set
 
     def root(self) -> _Family:
         """What it is a part of, or itself."""
@@ -63,7 +65,7 @@ class _Family:
 
     def found(self) -> _Found:
         """What it is now."""
-        return _Found(self.number, self.first, self.newest, self.size, self.total)
+        return _Found(self.number, self.first, self.newest, self.size, self.total, self.record)
 
 
 _first = attrgetter("first")
@@ -77,6 +79,7 @@ class _Found(NamedTuple):
     newest: Key
     size: int
     total: int
+    record: int
 
 
 @dataclass(frozen=True)
@@ -91,6 +94,8 @@ class MergedFamilies:
         Of each set that is known: who it is, and the place of its family.
     found
         The families, in the order of their first sets.
+    records
+        What is kept of their newest sets, if anything is.
     """
 
     keys: tuple[Key, ...]
@@ -100,6 +105,7 @@ class MergedFamilies:
     clock: Clock
     id_type: pa.DataType
     kept_texts: Mapping[Key, str]
+    records: pa.Table | None
 
     def __len__(self) -> int:
         return len(self.found)
@@ -112,6 +118,8 @@ class MergedFamilies:
             [f"first_{name}" for name in KEY]
         )
         families = families.append_column("total", pa.array([family.total for family in self.found], pa.int64()))
+        if self.records is not None and self.found:
+            families = families.append_column("record", self.records.to_struct_array())
         numbers = np.array([family.number for family in self.found], np.int64)
         union = _table(self.keys, self.id_type).append_column("family", pa.array(numbers[self.members]))
         for name, column in zip(families.column_names, families.take(pa.array(told, mask=told < 0)).columns, strict=True):
@@ -136,7 +144,8 @@ class MergedFamilies:
         places = np.lexsort((np.arange(len(rows)), -sizes, -most))[:most_shown]
         shown = [self.found[place] for place in places.tolist()]
         names, newest = [family.first[1] for family in shown], [family.newest[1] for family in shown]
-        return make_list(rows[places], last_seen[places], names, newest, self.clock)
+        records = None if self.records is None else self.records.take(places)
+        return make_list(rows[places], last_seen[places], names, newest, self.clock, records)
 
     @cached_property
     def times(self) -> np.ndarray:
@@ -173,9 +182,13 @@ def _table(keys: Sequence[Key], id_type: pa.DataType) -> pa.Table:
 
 
 class FamilyMerge:
-    """The families of all cells up to ``now``. ``union`` is all that was known of them: :meth:`MergedFamilies.union`."""
+    """The families of all cells up to ``now``. ``union`` is all that was known of them: :meth:`MergedFamilies.union`.
 
-    def __init__(self, clock: Clock, union: pa.Table | None = None, now: int = MIN_TICK) -> None:
+    ``kept`` are the columns that are kept of sets, if there are any. Those of the newest set of each family are known: it is
+    the last to leave, and any other that takes its place arrives later.
+    """
+
+    def __init__(self, clock: Clock, union: pa.Table | None = None, now: int = MIN_TICK, kept: pa.Schema | None = None) -> None:
         self._clock, self._now = clock, now
         self._of: dict[Key, _Family] = {}  # of valid sets that are linked
         self._leaving: list[Key] = []  # the same sets, as a heap
@@ -184,14 +197,18 @@ class FamilyMerge:
         self._count = 0  # families so far
         self._found: list[tuple[int, int, _Found, Id | None]] = []  # changes: time, kind, family, into
         self._id_type = pa.null()
+        self._kept = None if kept is None else KnownRecords(kept)
+        self._arrived: dict[Key, int] = {}  # the numbers of the records of the sets that arrive
         if union is not None and "family" in union.column_names:
             self._restore(union)
 
     def _restore(self, union: pa.Table) -> None:
-        check_families(union, KEY, range(self._now - self._clock.window.duration + 1, self._now + 1))
+        valid = range(self._now - self._clock.window.duration + 1, self._now + 1)
+        check_families(union, KEY, valid, self._kept is not None)
         self._id_type = union.schema.field("id").type
         families: dict[int, _Family] = {}
-        for row in union.sort_by([(name, "ascending") for name in KEY]).to_pylist():
+        plain = union.drop_columns("record") if "record" in union.column_names else union
+        for row in plain.sort_by([(name, "ascending") for name in KEY]).to_pylist():
             key = tuple(row[name] for name in KEY)
             family = families.setdefault(row["family"], _Family(row["family"], key))
             if row["total"] is not None:
@@ -203,6 +220,11 @@ class FamilyMerge:
         for family, size in Counter(self._of.values()).items():
             family.size = size
         self._count = 1 + max(families, default=-1)
+        if self._kept is not None:
+            told = np.flatnonzero(union["total"].is_valid().to_numpy()).tolist()
+            numbers = self._kept.add(union, "record", told)
+            for place, number in zip(told, numbers, strict=True):
+                families[union["family"][place].as_py()].record = number
 
     def apply(self, links: pa.Table, now: int) -> FamilyChanges:
         """Take the links that all cells have found up to a time, and give what happened to families.
@@ -217,13 +239,20 @@ class FamilyMerge:
             self._id_type = unified(known, links.schema).field("newer_id").type
             if "newer_text" in links.column_names:
                 self._take_texts(links)
+            if self._kept is not None:
+                places = {key: place for place, key in enumerate(self._keys(links, "newer"))}
+                numbers = self._kept.add(links, "newer_record", [*places.values()])
+                self._arrived = dict(zip(places, numbers, strict=True))
             found = sorted(set(zip(*(self._keys(links, which) for which in LINK), strict=True)))
             for arriving, group in groupby(found, lambda link: link[0]):
                 self._expire(arriving[0])
                 self._arrive(arriving, [older for _, older in group])
         self._expire(now)
-        self._now = now
-        return self._changes()
+        self._now, self._arrived = now, {}
+        changes = self._changes()
+        if self._kept is not None:
+            self._kept.forget_others(lambda: {family.root().record for family in self._of.values()})
+        return changes
 
     def _keys(self, links: pa.Table, which: str) -> Iterable[Key]:
         return zip(*(links[f"{which}_{name}"].to_pylist() for name in KEY), strict=True)
@@ -258,7 +287,7 @@ class FamilyMerge:
             oldest.absorb(family)
         oldest.size += 1
         oldest.total += 1
-        oldest.newest = key
+        oldest.newest, oldest.record = key, self._arrived.get(key, -1)
         self._know(key, oldest)
         self._note(time, kind, oldest)
 
@@ -292,19 +321,26 @@ class FamilyMerge:
         told = [family for _, _, family, _ in found]
         sets = [(family.first, family.newest) for family in told]
         names, representatives = ([key[1] for key in keys] for keys in zip(*sets, strict=True)) if sets else ([], [])
-        return make_changes(FamilyRows(rows, names, [into for *_, into in found], representatives, sets), self._clock)
+        into = [into for *_, into in found]
+        return make_changes(FamilyRows(rows, names, into, representatives, sets, self._records_of(told)), self._clock)
+
+    def _records_of(self, families: list[_Found]) -> pa.Table | None:
+        """What is kept of their newest sets, if anything is."""
+        return None if self._kept is None else self._kept.take(family.record for family in families)
 
     def snapshot(self) -> MergedFamilies:
         """The families of now. O(n) with n sets known."""
         roots = [family.root() for family in self._of.values()]
         families = sorted(set(roots), key=_first)
         places = {family: place for place, family in enumerate(families)}
+        found = [family.found() for family in families]
         return MergedFamilies(
             tuple(self._of),
             np.fromiter(map(places.__getitem__, roots), np.int64, len(roots)),
-            [family.found() for family in families],
+            found,
             self._now,
             self._clock,
             self._id_type,
             self._texts,
+            self._records_of(found),
         )

@@ -25,7 +25,7 @@ class FamilyPart:
 
     def insert(self, rows: pa.Table, sides: pa.Array | None) -> None:
         """Let sets arrive; whichever groups they are of, they may be linked."""
-        known = [name for name in (*KEY, "text") if name in rows.column_names]
+        known = [name for name in (*KEY, "text", "record") if name in rows.column_names]
         self._sets.add(self._engine.arrivals, rows.select(known))
         for _ in arrive(self._engine, [rows], self._spec.window, self._tokens):
             pass
@@ -41,9 +41,11 @@ class FamilyPart:
         links = None
         if len(ends[0]):
             sets = [self._sets.take(numbers) for numbers in ends]
-            links = pa.table(
-                {f"{which}_{name}": rows[name] for which, rows in zip(LINK, sets, strict=True) for name in rows.column_names}
-            )
+            columns = {
+                f"{which}_{name}": rows[name] for which, rows in zip(LINK, sets, strict=True) for name in rows.column_names
+            }
+            columns.pop("older_record", None)  # it is not the newest of a family, or that is known
+            links = pa.table(columns)
         self._sets.forget(self._engine.oldest)
         return links
 

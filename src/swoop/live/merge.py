@@ -8,14 +8,17 @@ the k best of all is among the k best of its cell, so none is missing.
 from __future__ import annotations
 
 from bisect import bisect_left
+from collections.abc import Callable
+from dataclasses import replace
 from itertools import groupby, pairwise
 from typing import Any, ClassVar
 
 import pyarrow as pa
 
 from swoop.errors import InternalError
-from swoop.join.feed import id_column, make_skyband, time_column
+from swoop.join.feed import id_column, make_skyband, record_at, time_column
 from swoop.join.restoring import demand
+from swoop.live.known_records import KnownRecords
 from swoop.live.part import SHARES, Part
 from swoop.live.unions import check_pairs, unified
 from swoop.live.watermark import MIN_TICK
@@ -25,6 +28,9 @@ from swoop.times import Clock
 
 Row = dict[str, Any]
 Order = tuple[Any, ...]
+
+WHICH = ("newer", "older")
+RECORDS = ("newer_record", "older_record")
 
 
 class Entry:
@@ -51,24 +57,30 @@ class Merge:
     """The union of the cells' top-k, of which the first k are the top-k of all. ``k`` None: all of them are.
 
     ``now`` is the time up to which all changes are known; ``most``, how many pairs there were at once since the one before.
+    ``kept`` are the columns that are kept of sets, if there are any. Those of a pair are told when it enters; they are known
+    as long as it is there.
     """
 
     tiebreak: ClassVar = Part.TIEBREAK
 
-    def __init__(self, k: int | None, similarity: Similarity, clock: Clock, two_streams: bool) -> None:
+    def __init__(
+        self, k: int | None, similarity: Similarity, clock: Clock, two_streams: bool, kept: pa.Schema | None = None
+    ) -> None:
         self._k, self._similarity, self._clock, self._two_streams = k, similarity, clock, two_streams
         self._now = MIN_TICK
         self.most = 0
-        self._schema = pa.schema([])
+        self._schema = pa.schema([])  # of rows, without what is kept
+        self._kept = None if kept is None else KnownRecords(kept)
         self._entries: list[Entry] = []
         self._left: dict[Order, Row] = {}  # pairs that have left the union in the last step, by the keys of their sets
 
     def restore(self, union: pa.Table, now: int) -> None:
         """Go on from a union, in a new merge. Raises ValueError if it cannot have been one."""
-        if union.num_rows:
-            check_pairs(union, self.tiebreak, self._two_streams, SHARES)
-        self._now, self._schema = now, union.schema
-        for row in self._note_records(union.to_pylist()):
+        self._now = now
+        if not union.num_rows:
+            return
+        check_pairs(union, self.tiebreak, self._two_streams, SHARES, self._kept is not None)
+        for row in self._read(union, lambda row: True):
             self._enter(Entry(self._order(row), row), len(self._entries))
         self._entries.sort(key=_by_order)
         demand(all(a.order < b.order for a, b in pairwise(self._entries)), "a pair is there twice")
@@ -78,7 +90,16 @@ class Merge:
 
     def union(self) -> pa.Table:
         """All that is needed to make it anew."""
-        return pa.Table.from_pylist([entry.row for entry in self._entries], self._schema)
+        rows = self._rows()
+        found = pa.Table.from_pylist(rows, self._schema)
+        if rows:
+            for which, records in self._records_of(rows).items():
+                found = found.append_column(f"{which}_record", records.to_struct_array())
+        return found
+
+    def _rows(self) -> list[Row]:
+        """The pairs of the union."""
+        return [entry.row for entry in self._entries]
 
     def apply(self, events: pa.Table, now: int) -> Changes:
         """Take the changes of all cells up to a time, and give those of the whole.
@@ -88,11 +109,26 @@ class Merge:
         self._now, self._left, self.most = now, {}, 0
         found: list[tuple[int, Kind, Row]] = []
         if events.num_rows:
-            self._schema = unified(self._schema, events.schema)
-            for step, rows in groupby(sorted(self._note_records(events.to_pylist()), key=self._step), self._step):
+            told = self._read(events, lambda row: row["kind"] == "enter")
+            for step, rows in groupby(sorted(told, key=self._step), self._step):
                 found += self._apply_step(step[0], step[1], list(rows))
                 self.most = max(self.most, len(self._entries))
-        return self._changes(found)
+        changes = self._changes(found)
+        if self._kept is not None:
+            self._kept.forget_others(lambda: (entry.row[name] for entry in self._entries for name in RECORDS))
+        return changes
+
+    def _read(self, told: pa.Table, has_records: Callable[[Row], bool]) -> list[Row]:
+        """What is told of pairs, as rows, which have the numbers of records instead of these, if they should have them."""
+        plain = told.drop_columns([name for name in RECORDS if name in told.column_names])
+        self._schema = unified(self._schema, plain.schema)
+        rows: list[Row] = plain.to_pylist()
+        if self._kept is not None:
+            places = [place for place, row in enumerate(rows) if has_records(row)]
+            for name in RECORDS:
+                for place, number in zip(places, self._kept.add(told, name, places), strict=True):
+                    rows[place][name] = number
+        return self._note_records(rows)
 
     def _note_records(self, rows: list[Row]) -> list[Row]:
         """Rows of cells, of which note is taken that is needed before their steps come."""
@@ -176,7 +212,7 @@ class Merge:
     @property
     def topk(self) -> TopK:
         top = [self._shown(entry, self._now) for entry in self._entries[: self._k]]
-        return TopK(len(top), lambda index: self._pair(top[index]), lambda: self._columns(top))
+        return TopK(len(top), *self._makers(top))
 
     def skyband(self) -> list[SkybandStep]:
         """How similar a new pair must be to matter, as far as the pairs of the cells' top-k tell."""
@@ -199,18 +235,39 @@ class Merge:
         return next((self._shown(entry, self._now) for entry in found), None)
 
     def _changes(self, found: list[tuple[int, Kind, Row]]) -> Changes:
+        pair, columns_of_pairs = self._makers([row for _, _, row in found])
+
         def make(index: int) -> Change:
-            time, kind, row = found[index]
-            return Change(self._clock.result_time(time), kind, self._pair(row))
+            time, kind, _ = found[index]
+            return Change(self._clock.result_time(time), kind, pair(index))
 
         def columns() -> dict[str, Any]:
             return {
                 "time": time_column([time for time, _, _ in found], self._clock),
                 "kind": pa.array([kind for _, kind, _ in found], pa.string()),
-                **self._columns([row for _, _, row in found]),
+                **columns_of_pairs(),
             }
 
         return Changes(len(found), make, columns)
+
+    def _makers(self, rows: list[Row]) -> tuple[Callable[[int], Pair], Callable[[], dict[str, Any]]]:
+        """What makes pairs and columns of rows. Their records are looked up at once, while they are known."""
+        records = self._records_of(rows)
+
+        def pair(index: int) -> Pair:
+            kept: dict[str, Any] = {f"{which}_record": record_at(table, index) for which, table in records.items()}
+            return replace(self._pair(rows[index]), **kept)
+
+        def columns() -> dict[str, Any]:
+            kept = {f"{which}_{name}": table[name] for which, table in records.items() for name in table.column_names}
+            return {**self._columns(rows), **kept}
+
+        return pair, columns
+
+    def _records_of(self, rows: list[Row]) -> dict[str, pa.Table]:
+        """What is kept of the newer and of the older sets, if anything is."""
+        kept = self._kept
+        return {} if kept is None else {which: kept.take(row[f"{which}_record"] for row in rows) for which in WHICH}
 
     def _pair(self, row: Row) -> Pair:
         return Pair(

@@ -33,6 +33,8 @@ class RecordCell(Cell):
         entered.clear()
         self._entered = self.state.entered - sum(rows.num_rows for rows in valid)
         names = concatenated(list(read_chunks(store, self.state.names, NAMED)))
+        if names is not None:
+            names = self._with_records(names, "names", "first_record")
         self._first_sets = FirstSets(names, self._entered)
         for part in self._parts:
             part.restore(self._first_sets)

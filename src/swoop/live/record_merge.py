@@ -18,13 +18,11 @@ from swoop.engine.layout import SEEN
 from swoop.errors import InternalError
 from swoop.join.feed import time_column
 from swoop.join.restoring import demand
-from swoop.live.merge import Entry, Merge, Row
+from swoop.live.merge import WHICH, Entry, Merge, Row
 from swoop.live.record_part import RENEWED, RecordPart
 from swoop.results import Changes, Pair
 from swoop.similarity import Similarity
 from swoop.times import Clock
-
-WHICH = ("newer", "older")
 
 
 class _Record:
@@ -45,8 +43,10 @@ class RecordMerge(Merge):
 
     tiebreak: ClassVar = RecordPart.TIEBREAK
 
-    def __init__(self, k: int | None, similarity: Similarity, clock: Clock, two_streams: bool) -> None:
-        super().__init__(k, similarity, clock, two_streams)
+    def __init__(
+        self, k: int | None, similarity: Similarity, clock: Clock, two_streams: bool, kept: pa.Schema | None = None
+    ) -> None:
+        super().__init__(k, similarity, clock, two_streams, kept)
         self._records: dict[tuple[Any, ...], _Record] = {}
 
     def restore(self, union: pa.Table, now: int) -> None:
@@ -57,8 +57,8 @@ class RecordMerge(Merge):
             is_right = all(a <= b for a, b in pairwise(record.times)) and self._now - duration < record.times[-1] <= self._now
             demand(is_right, "the times of the copies of a record fall, or none of them is in the window")
 
-    def union(self) -> pa.Table:
-        """All that is needed to make it anew. The times of copies are with the first pair of a record."""
+    def _rows(self) -> list[Row]:
+        """The pairs of the union. The times of copies are with the first pair of a record."""
         rows, told = [], set()
         for entry in self._entries:
             row = dict(entry.row)
@@ -68,7 +68,7 @@ class RecordMerge(Merge):
                     told.add(key)
                     row[f"{which}_times"] = self._records[key].times
             rows.append(row)
-        return pa.Table.from_pylist(rows, self._schema)
+        return rows
 
     def apply(self, events: pa.Table, now: int) -> Changes:
         """Take the changes of all cells up to a time, and give those of the whole. Records without pairs are forgotten."""

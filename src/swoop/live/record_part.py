@@ -61,7 +61,8 @@ class FirstSets:
         known = [name for name in names.column_names if name.startswith(prefix)]
         rows = names.select(known).rename_columns([name.removeprefix(prefix) for name in known])
         _, places, same = np.unique(firsts, return_index=True, return_inverse=True)
-        if len(np.unique(numbers)) < len(numbers) or rows.take(places[same]) != rows:
+        plain = rows.drop_columns("record") if "record" in rows.column_names else rows  # records may have NaN, which differ
+        if len(np.unique(numbers)) < len(numbers) or plain.take(places[same]) != plain:
             raise Damaged("names", "two sets are the first of a record")
         firsts = firsts - begin  # below 0: it has left the window, and so it has no arrival number
         order = np.argsort(numbers, kind="stable")
@@ -84,7 +85,7 @@ class FirstSets:
 class RecordPart(Part):
     """A join of a cell, who its sets are, and which records they are of."""
 
-    SET: ClassVar = ("time", "id", "tokens", "copy", "stream", "text", "number")
+    SET: ClassVar = ("time", "id", "tokens", "copy", "stream", "text", "record", "number")
     TIEBREAK: ClassVar = ("id", "tokens", "stream", "copy")
 
     def __init__(self, spec: StreamSpec, two_sides: bool) -> None:
@@ -167,12 +168,13 @@ class RecordPart(Part):
         by, identities = renewals.T
         copies = self._sets.take(by)
         records = _with_texts(self._known(self._sets.take(identities)), copies)
+        told = [name for name in ("time", *self.TIEBREAK, "text") if name in records.column_names]
         return pa.table(
             {
                 "time": copies["time"],
                 "kind": pa.array([RENEWED] * len(by), pa.string()),
                 **self._step(by),
-                **{f"newer_{name}": records[name] for name in records.column_names},
+                **{f"newer_{name}": records[name] for name in told},
             }
         )
 

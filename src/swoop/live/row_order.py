@@ -1,7 +1,11 @@
-"""The rows of a live stream in the order in which they enter, that of :mod:`swoop.join.row_order`."""
+"""The rows of a live stream in the order in which they enter, that of :mod:`swoop.join.row_order`.
+
+Equal sets are in the order of their records, if these are kept: so everybody calls the same one the first.
+"""
 
 from __future__ import annotations
 
+from itertools import repeat
 from typing import Any
 
 import numpy as np
@@ -10,6 +14,7 @@ import pyarrow.compute as pc
 
 from swoop.join.columns import as_array
 from swoop.join.row_order import find_order
+from swoop.readable import values_of
 
 
 def sort_rows(rows: pa.Table) -> pa.Table:
@@ -17,7 +22,8 @@ def sort_rows(rows: pa.Table) -> pa.Table:
 
     def rest(places: np.ndarray) -> list[Any]:
         found = rows.take(places)
-        return list(zip(found["tokens"].to_pylist(), found["stream"].to_pylist(), strict=True))
+        records = map(repr, values_of(found["record"])) if "record" in found.column_names else repeat("", len(places))
+        return list(zip(found["tokens"].to_pylist(), found["stream"].to_pylist(), records, strict=True))
 
     order = find_order(rows["time"].to_numpy(), as_array(rows["id"], "id", "ids"), rest)
     return rows if order is None else rows.take(order)

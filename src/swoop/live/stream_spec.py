@@ -8,7 +8,8 @@ from typing import Any, TypeVar
 import pyarrow as pa
 
 from swoop.join.families import Families
-from swoop.join.kept import KeptColumns
+from swoop.join.kept import KeptColumns, read_records
+from swoop.join.restoring import demand
 from swoop.join.topk_join import TopKJoin
 from swoop.spec import FamilySpec, JoinSpec
 from swoop.text.functions import TokenFunction
@@ -96,22 +97,33 @@ class StreamSpec:
         return self._keeping(Families(**vars(self.families)))
 
     def _keeping(self, join: Join) -> Join:
-        if self.keep:
-            join._kept = KeptColumns(pa.schema(self.keep))
+        if self.kept is not None:
+            join._kept = KeptColumns(self.kept)
         return join
+
+    @property
+    def kept(self) -> pa.Schema | None:
+        """What is kept of sets, if anything is."""
+        return pa.schema(self.keep) if self.keep else None
 
     def with_kept(self, sets: pa.Table) -> tuple[pa.Table, dict[str, str]]:
         """Sets with columns of what is to be kept of them, and what these are called, by the names they are kept by.
 
         Raises ValueError if they are not what they should be.
         """
-        if not self.keep:
+        if self.kept is None:
             return sets, {}
-        try:
-            records = sets["record"].cast(pa.struct(self.keep)).combine_chunks()
-        except (KeyError, pa.ArrowException) as error:
-            raise ValueError(f"the records of sets are not as they should be: {error}") from error
-        names = {name: f"record {name}" for name, _ in self.keep}
-        for column, values in zip(names.values(), records.flatten(), strict=True):
+        demand("record" in sets.column_names, "sets have no records")
+        records = read_records(sets["record"], self.kept)
+        names = {name: f"record {name}" for name in records.column_names}
+        for column, values in zip(names.values(), records.columns, strict=True):
             sets = sets.append_column(column, values)
         return sets.drop_columns("record"), names
+
+    def with_records(self, rows: pa.Table, column: str = "record") -> pa.Table:
+        """Rows whose records have the types with which they are kept. Raises ValueError if they are not what they should be."""
+        if self.kept is None:
+            return rows
+        demand(column in rows.column_names, "sets have no records")
+        records = read_records(rows[column], self.kept).to_struct_array()
+        return rows.set_column(rows.column_names.index(column), column, records)

@@ -52,11 +52,17 @@ def check_columns(union: pa.Table, needed: dict[str, IsType], shown: Iterable[st
             demand(is_text(kind) or pa.types.is_null(kind), f"the column {name!r} has the type {kind}")
 
 
-def check_pairs(union: pa.Table, tiebreak: Iterable[str], two_streams: bool, shares: Iterable[str]) -> None:
-    """Raise ValueError unless rows can be pairs of cells. What orders sets is their times and ``tiebreak``."""
+def check_pairs(
+    union: pa.Table, tiebreak: Iterable[str], two_streams: bool, shares: Iterable[str], are_kept: bool = False
+) -> None:
+    """Raise ValueError unless rows can be pairs of cells. What orders sets is their times and ``tiebreak``.
+
+    ``are_kept``: columns of sets are.
+    """
     needed: dict[str, IsType] = {"similarity": pa.types.is_float64, "overlap": pa.types.is_integer}
     names = {"time", *tiebreak, *(["stream"] if two_streams else [])}
     needed |= {f"{which}_{name}": _KEYS[name] for which in ("newer", "older") for name in names}
+    needed |= {f"{which}_record": pa.types.is_struct for which in ("newer", "older") if are_kept}
     check_columns(union, needed, ("newer_text", "older_text"))
     for name in names:
         kinds = [union[f"{which}_{name}"].type for which in ("newer", "older")]
@@ -71,7 +77,7 @@ def check_pairs(union: pa.Table, tiebreak: Iterable[str], two_streams: bool, sha
         demand(sides <= {"left", "right"}, f"streams are {sorted(sides)!r:.60}")
 
 
-def check_families(union: pa.Table, key: tuple[str, ...], valid: range) -> None:
+def check_families(union: pa.Table, key: tuple[str, ...], valid: range, are_kept: bool = False) -> None:
     """Raise ValueError unless rows can be the sets of families, with times that are ``valid``.
 
     What is known of a family is with one of its sets.
@@ -79,7 +85,8 @@ def check_families(union: pa.Table, key: tuple[str, ...], valid: range) -> None:
     needed = {name: _KEYS[name] for name in key}
     check_columns(union, {**needed, "family": _INTEGER}, ("text",))
     told = union.filter(pc.is_valid(union["total"])) if "total" in union.column_names else union.slice(0, 0)
-    check_columns(told, {**{f"first_{name}": kind for name, kind in needed.items()}, "total": _INTEGER}, ())
+    told_of: dict[str, IsType] = {**{f"first_{name}": kind for name, kind in needed.items()}, "total": _INTEGER}
+    check_columns(told, {**told_of, "record": pa.types.is_struct} if are_kept else told_of, ())
     demand(large_type(union["id"].type) == large_type(told["first_id"].type), "ids have different types")
     demand(all(time in valid for time in union["time"].unique().to_pylist()), "a set is not in the window")
     keys = {*zip(*(union[name].to_pylist() for name in key), strict=True)}

@@ -52,7 +52,7 @@ def families_stream(
         A column to show to people: it is stored with the window, and :meth:`FamilyHandle.examples` has it.
     keep
         Columns to come along: of representatives, results and changes have them as ``representative_text`` and so on, and
-        families in ``record``. They are stored with the window. Only with ``cells=1``.
+        families in ``record``. They are stored with the window.
 
     Examples
     --------

@@ -85,8 +85,6 @@ def make_spec(
     """What a stream is asked for, with the types of its columns."""
     window, tokens = join.window, names.tokens
     grid = Grid.of(_chosen(sets.sparkSession, window, rate) if cells == "auto" else cells)
-    if names.keep and len(grid.cells) > 1:
-        raise InvalidArgument(f"keep={list(names.keep)} needs cells=1: with {len(grid.cells)} cells, no columns are kept")
     return StreamSpec(
         join,
         lateness=find_lateness(lateness, window),

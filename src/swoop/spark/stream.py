@@ -79,7 +79,7 @@ def topk_stream(
     keep
         Columns to come along, such as ``["text", "author"]``: results and changes have them as ``newer_text``, ``older_text``
         and so on, and pairs in ``newer_record`` and ``older_record``. They are stored with the window. Where copies count once,
-        they are those of the first set of a record, as its id is. Only with ``cells=1``.
+        they are those of the first set of a record, as its id is.
 
     Examples
     --------
