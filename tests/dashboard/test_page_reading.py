@@ -342,6 +342,9 @@ def test_words_for_nothing(watch: Callable[..., Watched]) -> None:
         expect(empty).to_have_text("7 rows wait until later ones arrive, so that all enter in the order of time.")
         source.stats = SimpleNamespace(rows=12, held=0, window_size=12)
         expect(empty).to_have_text("No similar pairs so far, in 12 rows.")
+        source.hidden = 2
+        expect(empty).to_have_text("Nothing but 2 pairs of equal sets, which are not shown; a larger -k finds others.")
+        source.hidden = 0
         source.stats = SimpleNamespace(rows=12, held=0, window_size=0, rejected=12, late=0)
         expect(empty).to_have_text("All 12 rows so far were rejected: see why, above.")
         source.stats, source.is_active = SimpleNamespace(rows=0), False

@@ -74,6 +74,9 @@ def test_choosing() -> None:
     found = guess_time_format(pa.array(["05/05/2024", "1/2/2024 8:26"]))
     assert isinstance(found, Ambiguous)
     assert choose(found, [10, 9]).written == "dd/MM/yyyy"
+    dotted = guess_time_format(pa.array(["1.5.2024", "2.5.2024"]))
+    assert isinstance(dotted, Ambiguous)
+    assert [choose(dotted, counts).written for counts in ([2, 2], [1, 2])] == ["dd.MM.yyyy", "MM.dd.yyyy"]
     assert choose(found, [9, 10]).written == "MM/dd/yyyy"
     with pytest.raises(InvalidArgument) as error:
         choose(found, [2, 2])

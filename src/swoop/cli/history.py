@@ -26,6 +26,7 @@ if TYPE_CHECKING:
 
 MOST_SHOWN = 1000
 EQUAL_LEFT_OUT = "pairs of equal sets are not shown, but take their places in the top {k}; a larger -k finds more others"
+EQUAL_NOT_SHOWN = "pairs of equal sets are not shown"
 EQUAL = {"jaccard": 1.0, "cosine": 1.0, "dice": 1.0, "hamming": 0.0}  # the similarity of equal sets
 
 

@@ -7,7 +7,7 @@ from typing import Any
 
 from swoop.cli.console import counted, info, print_json, results
 from swoop.cli.guard import FAILURE
-from swoop.cli.history import EQUAL, EQUAL_LEFT_OUT, History, JoinOptions, RunOptions
+from swoop.cli.history import EQUAL, EQUAL_LEFT_OUT, EQUAL_NOT_SHOWN, History, JoinOptions, RunOptions
 from swoop.cli.progress import Steps
 from swoop.cli.render import Pairs, Side
 from swoop.cli.where import HINTS, why_spark
@@ -108,8 +108,8 @@ def _summarise(history: History, join: JoinOptions, options: RunOptions, familie
     if len(history.pairs) > 1 and all(pair.similarity == EQUAL.get(join.similarity) for pair in history.pairs):
         more = ", and a larger -k finds more pairs" if join.k is not None else ""
         info(f"all pairs shown are of equal sets; --no-equal hides them{more}")
-    if not options.equal and history.stays and join.k is not None and join.copies == "each":
-        info(EQUAL_LEFT_OUT.format(k=join.k))
+    if not options.equal and history.stays and join.copies == "each":
+        info(EQUAL_NOT_SHOWN if join.k is None else EQUAL_LEFT_OUT.format(k=join.k))
     if not history.rows:
         info("swoop: there are no rows", style=RED)
         return FAILURE

@@ -21,10 +21,15 @@ class WithoutEqual:
 
     def __init__(self, handle: Any, measure: str) -> None:
         self._handle, self._measure = handle, measure
+        self.hidden = 0
+        """How many pairs of the top-k were of equal sets, when it was last asked for."""
 
     def topk(self) -> list[Pair]:
         """The most similar pairs of sets that differ."""
-        return [pair for pair in self._handle.topk() if pair.similarity < EQUAL[self._measure]]
+        every = list(self._handle.topk())
+        found = [pair for pair in every if pair.similarity < EQUAL[self._measure]]
+        self.hidden = len(every) - len(found)
+        return found
 
     def changes(self) -> list[Change]:
         """Changes since the last call, of such pairs."""

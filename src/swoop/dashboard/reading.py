@@ -112,6 +112,7 @@ class Reader:
             "unused": _unused(shown),
             "shows": {"pairs": source is not None or families is None, "families": families is not None},
             "order": list(self.pairs),
+            "hidden": getattr(source, "hidden", 0),  # pairs that are there, and that nobody wants to see
             "skyband": self._stairs,
             "pairs": self._rows,
             "stays": timeline.rows(None if source is None else lambda pair: _texts(source, pair)[0]),

@@ -115,7 +115,7 @@ def choose(ambiguous: Ambiguous, counts: Sequence[int]) -> TimeFormat:
         return ambiguous.candidates[0]  # both mean the same
     most = max(counts)
     best = [candidate for candidate, count in zip(ambiguous.candidates, counts, strict=True) if count == most]
-    if len(best) == 1:
+    if len(best) == 1 or "." in best[0].written:  # where dates have dots, the day comes first
         return best[0]
     readings = " or ".join(f"{_spoken_date(ambiguous.example, candidate)} ({candidate})" for candidate in best)
     ways = " or ".join(f"{candidate.written!r} ({candidate.option})" for candidate in best)

@@ -86,7 +86,7 @@ class _Partition:
         """The end of the partition."""
         yield from self._arrive(True)
         if self._reasons.rows and not self._analysis.skips:
-            where = "" if not self._key else f" of {', '.join(map(str, self._key))}"
+            where = "" if not self._key else f" of {', '.join('NULL' if value is None else str(value) for value in self._key)}"
             raise InvalidData(
                 f"{self._reasons.rows} rows{where} cannot be used: {'; '.join(self._reasons.lines())}. "
                 "swoop_rejected(TABLE(...), ...) shows them; "

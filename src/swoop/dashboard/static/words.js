@@ -36,5 +36,5 @@ export function ending({ status: { state, reason }, metrics }, isKept) {
   return (metrics.rows ?? metrics.sets) === 0 ? `The stream has failed before any row came: ${why}.` : `The stream has failed: ${why}. This is the last known state.`;
 }
 
-export const noPairs = (state) => nothing(state, "similar pairs", Object.values(state.stays), "no similar pairs");
+export const noPairs = (state) => state.hidden ? `Nothing but ${counted(state.hidden, "pair", "pairs")} of equal sets, which ${state.hidden === 1 ? "is" : "are"} not shown; a larger -k finds others.` : nothing(state, "similar pairs", Object.values(state.stays), "no similar pairs");
 export const noFamilies = (state) => nothing(state, "families", Object.values(state.lives), "no families");
