@@ -198,6 +198,22 @@ def test_a_state_without_k(tmp_path: Path) -> None:
         start(tmp_path, SPEC)
 
 
+@pytest.mark.parametrize(
+    ("changed", "why"),
+    [
+        ({"highest": None}, "the watermark and the time of the latest row do not belong together"),
+        ({"watermark": None}, "the watermark and the time of the latest row do not belong together"),
+        ({"figures": {"held": 1, "foo": 1}}, "cells have no metrics foo"),
+    ],
+)
+def test_fields_that_do_not_belong_together(tmp_path: Path, changed: dict[str, Any], why: str) -> None:
+    start(tmp_path, SPEC).process(0, table(ROWS))
+    (file,) = (tmp_path / "swoop/states").iterdir()
+    file.write_bytes(resealed(file.read_bytes(), lambda state: state.update(changed)))
+    with pytest.raises(InvalidFile, match=f"is damaged: states/.*: {why}"):
+        start(tmp_path, SPEC)
+
+
 def crafted(rng: random.Random, rows: pa.Table) -> pa.Table:
     """Some numbers of some columns are others, or rows are gone, or there twice."""
     found = {name: rows[name].to_pylist() for name in rows.column_names}
@@ -324,11 +340,14 @@ def test_crafted_names(change: Callable[[pa.Table], list[dict[str, Any]]], why: 
 
 def test_names_in_files_stay() -> None:
     """Whatever fields are called here: who has a checkpoint goes on with it."""
-    text = State(3, 2, max_event_time=7, metrics={"held": 1}).to_json()
+    known = State(3, 2, max_event_time=7, watermark=5, metrics={"held": 1})
+    text = known.to_json()
     state = json.loads(json.loads(text)["state"])
     assert (state["highest"], state["figures"]) == (7, {"held": 1})
     assert not {"max_event_time", "metrics"} & state.keys()
-    assert State.from_json(text) == State(3, 2, max_event_time=7, metrics={"held": 1})
+    assert State.from_json(text) == known
+    with pytest.raises(ValueError, match="no field is called max_event_time"):
+        State.from_json(resealed(text, lambda state: state.update(max_event_time=9)))
 
 
 def test_states_of_cells() -> None:

@@ -209,7 +209,7 @@ def change_table(rng: random.Random, members: Members) -> None:
             changed = rng.choice(TABLE_CHANGES)(rng, table)
             changed.validate(full=True)  # Arrow would not survive to write what it would refuse to read
             table = changed
-        except (pa.ArrowException, ValueError, TypeError, OverflowError, IndexError, AttributeError):
+        except (pa.ArrowException, ValueError, KeyError, TypeError, OverflowError, IndexError, AttributeError):
             continue  # this cannot be done to this table
     members[name] = written(table, rng.choice([None, None, None, None, "lz4", "zstd"]), rng.choice([None, None, 1, 3]))
 
@@ -441,7 +441,7 @@ def crafted(seed: int, files: Callable[[], tuple[Members, ...]] = valid_files) -
     for change in done:
         try:
             change(rng, members)
-        except (pa.ArrowException, OSError, ValueError, IndexError):
+        except (pa.ArrowException, OSError, ValueError, KeyError, IndexError):
             continue  # it was destroyed before, or has nothing to change
     sink = io.BytesIO()
     with zipfile.ZipFile(sink, "w", zipfile.ZIP_DEFLATED) as archive:

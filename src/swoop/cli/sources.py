@@ -73,7 +73,8 @@ class FolderSource:
         strange = next((name for name in map(local_path, (folder, *names)) if GLOB.search(name)), None)
         if strange is not None:
             raise WrongUsage(
-                f"{strange!r} has one of the characters [ ] {{ }} * ? \\, so Spark would read it several times; rename it"
+                f"{strange!r} has one of the characters [ ] {{ }} * ? \\, so Spark may read it several times; rename it, or "
+                "move it elsewhere if this checkpoint has read it already"
             )
         if names:
             return cls(replace(find_files(names[:1], format, encoding=encoding, separator=separator), inputs=(folder,)), schema)

@@ -18,7 +18,7 @@ import pyarrow as pa
 
 from swoop.errors import NotInWindow, SwoopError, too_many_pairs
 from swoop.live.cell import error_from_json
-from swoop.live.checkpoint import Checkpoint, State
+from swoop.live.checkpoint import SIZES, Checkpoint, State
 from swoop.live.chunks import from_bytes
 from swoop.live.engines import NO_ROWS, Feed, Snapshot, StepResult
 from swoop.live.family_merge import FamilyMerge, MergedFamilies
@@ -28,8 +28,6 @@ from swoop.live.record_merge import RecordMerge
 from swoop.live.stream_spec import StreamSpec
 from swoop.live.watermark import MIN_TICK
 from swoop.results import Changes, Explanation, FamilyChanges, Pair, SkybandStep, TopK
-
-SIZES = ("held", "window_size", "stock_size", "vocabulary_size", "memory_bytes")
 
 log = logging.getLogger("swoop.live")
 

@@ -58,6 +58,10 @@ class Counters:
     changes: int = 0
 
 
+SIZES = ("held", "window_size", "stock_size", "vocabulary_size", "memory_bytes")
+"""The metrics of cells."""
+
+
 @dataclass(frozen=True)
 class State:
     """A live join after a batch.
@@ -132,7 +136,13 @@ class State:
 
     @classmethod
     def from_json(cls, data: bytes) -> State:
-        return unseal(data, cls)
+        """A state from its file. Raises ValueError, KeyError or TypeError if that is damaged."""
+        state = unseal(data, cls)
+        if (state.max_event_time is None) != (state.watermark is None):
+            raise ValueError("the watermark and the time of the latest row do not belong together")
+        if unknown := state.metrics.keys() - set(SIZES):
+            raise ValueError(f"cells have no metrics {', '.join(sorted(unknown))}")
+        return state
 
 
 class ChunkFolder:

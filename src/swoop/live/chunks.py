@@ -89,8 +89,11 @@ def seal(state: Any) -> str:
 
 def unseal(text: str | bytes, kind: type[State]) -> State:
     """The dataclass that was sealed. Raises ValueError, KeyError or TypeError if that is not what it was."""
+    found = sealed(text)
+    if wrong := NAMES_IN_FILES.keys() & found.keys():
+        raise ValueError(f"no field is called {', '.join(sorted(wrong))}")
     fields = {name: field for field, name in NAMES_IN_FILES.items()}
-    state: State = _made(kind, {fields.get(name, name): value for name, value in sealed(text).items()})
+    state: State = _made(kind, {fields.get(name, name): value for name, value in found.items()})
     for name in ("max_event_time", "watermark", "ended_at", "reached"):
         ticks = getattr(state, name, None)
         if ticks is not None and abs(ticks) >= 2 * LATEST:
