@@ -300,7 +300,9 @@ def test_files_that_spark_would_read_several_times(tmp_path: Path) -> None:
         write_lines(tmp_path / name, posts(history())[:1])
         done = swoop("stream", (tmp_path / name).parent)
         assert done.exit_code == 2, done.output
-        assert "has one of the characters [ ] { } * ? \\, so Spark would read it several times" in " ".join(done.stderr.split())
+        assert "has one of the characters [ ] { } * ? \\, so Spark may read it several times; rename it, or move" in " ".join(
+            done.stderr.split()
+        )
 
 
 def test_how_far_rows_may_be_ahead() -> None:
