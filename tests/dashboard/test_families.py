@@ -322,6 +322,7 @@ def test_copies_of_a_pair(watch: Callable[..., Watched]) -> None:
         join.insert(list("abcd"), 5, id="again")
         expect(sides.nth(1)).to_have_text("older abcd0 · 4 copies since 0, last 5")
         assert tab.evaluate("(row) => row.isConnected", row)  # only the number is drawn anew
+        tab.context.close()  # before its server ends: it may still load something
 
 
 @pytest.mark.parametrize("width", [390, 1400])

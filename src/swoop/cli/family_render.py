@@ -10,7 +10,7 @@ from rich.console import Console, ConsoleOptions, Group, RenderableType, RenderR
 from rich.table import Table
 from rich.text import Text
 
-from swoop.cli.console import has_colour, shown_id, shown_since, shown_span
+from swoop.cli.console import counted, has_colour, shown_id, shown_since, shown_span
 from swoop.cli.render import LONGEST, NEWER, Line, Side, in_colour, marked_tokens
 from swoop.marking import marked_together
 from swoop.unseen import printable
@@ -66,7 +66,7 @@ class ShownFamily:
     def heading(self) -> Text:
         """How large, in what its records differ, since when, and what it is called."""
         rest = ", ".join(part for part in (self.what, self.when, f"first {shown_id(self.id)}") if part)
-        return Text.assemble((f"{self.size:,} records", "bold"), (f", {rest}", "dim"))
+        return Text.assemble((counted(self.size, "record", "records"), "bold"), (f", {rest}", "dim"))
 
     def texts(self, colour: bool) -> list[tuple[int, Text]]:
         """Its texts or sets, with what differs between them marked, and how often each is there."""

@@ -1,5 +1,5 @@
 // The charts. Vega's expressions are interpreted, not compiled, so the page needs no eval.
-import { count, shortened, similarity } from "./format.js";
+import { count, counted, shortened, similarity } from "./format.js";
 import { link, onLink } from "./links.js";
 import { scaleOf } from "./pairs.js";
 import { plain } from "./marks.js";
@@ -160,7 +160,7 @@ function livesData(state) {
       from: position(life.from),
       to: Math.max(position(life.to) ?? now ?? 0, position(life.from) + least),
       open: life.to === null,
-      tip: `${shortened(life.family, 60)}, ${count(life.records)} records\nfrom ${moment(life.from)} ${life.to === null ? "on" : `to ${moment(life.to)}, ${life.how}${life.into === null ? "" : ` into ${shortened(life.into, 60)}`}`}`,
+      tip: `${shortened(life.family, 60)}, ${counted(life.records, "record", "records")}\nfrom ${moment(life.from)} ${life.to === null ? "on" : `to ${moment(life.to)}, ${life.how}${life.into === null ? "" : ` into ${shortened(life.into, 60)}`}`}`,
     })),
   };
 }

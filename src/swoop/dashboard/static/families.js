@@ -1,5 +1,5 @@
 // Families as cards: how many records, in what they differ, since when, and how they grow.
-import { count, distance, element, named, put, shortened } from "./format.js";
+import { count, counted, distance, element, named, put, shortened } from "./format.js";
 import { links } from "./links.js";
 import { listOf, opens } from "./list.js";
 import { marked, plain } from "./marks.js";
@@ -71,7 +71,7 @@ function update(made, key, rank) {
   const { now } = shown.state;
   const over = "end" in family;
   put(made.rank, String(rank));
-  put(made.size, `${count(over ? family.total : family.size)} records`);
+  put(made.size, counted(over ? family.total : family.size, "record", "records"));
   made.size.title = over ? `${count(family.total)} in total` : `${count(family.size)} in the window, ${count(family.total)} in total`;
   put(made.what, difference(family));
   put(made.grown, !over && family.grown > 0 ? `+${count(family.grown)} in 10 s` : "");
@@ -81,7 +81,7 @@ function update(made, key, rank) {
   put(made.ages, `since ${clock(family.first_seen, now)} · ${over ? end : `last ${clock(family.last_seen, now)}`}`);
   made.ages.title = family.last_seen === null ? "" : `from ${moment(family.first_seen)} to ${moment(family.last_seen)}, for ${distance(family.first_seen, family.last_seen)}`;
   made.button.hidden = over;
-  made.button.setAttribute("aria-label", `Members of family ${rank}, ${count(family.size)} records`);
+  made.button.setAttribute("aria-label", `Members of family ${rank}, ${counted(family.size, "record", "records")}`);
   const texts = JSON.stringify(family.texts);
   if (made.drawn !== texts) {
     made.texts.replaceChildren(...variants(family.texts));

@@ -141,7 +141,7 @@ function announce() {
   const pair = state.pairs[leader];
   const family = state.families[leader];
   const ofPair = pair ? `The most similar pair is now ${pair.newer} and ${pair.older}, similarity ${similarity(pair.similarity)}.` : "There are no pairs now.";
-  const ofFamily = family ? `The largest family is now that of ${family.id}, with ${count(family.size)} records.` : "There are no families now.";
+  const ofFamily = family ? `The largest family is now that of ${family.id}, with ${counted(family.size, "record", "records")}.` : "There are no families now.";
   at("news").textContent = ofPairs ? ofPair : ofFamily;
 }
 

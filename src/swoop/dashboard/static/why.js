@@ -75,7 +75,7 @@ function familyContent(family) {
   const total = family.total > family.size ? `, ${count(family.total)} in total` : "";
   const what = difference(family);
   return [
-    element("p", { class: "lead" }, element("strong", {}, count(family.size)), ` records in the window${total}${what && `, ${what}`}. The first was `, named(family.id, LONG), "."),
+    element("p", { class: "lead" }, element("strong", {}, count(family.size)), ` ${family.size === 1 ? "record" : "records"} in the window${total}${what && `, ${what}`}. The first was `, named(family.id, LONG), "."),
     ...family.groups.map(({ count: times, parts, members: of }) =>
       element(
         "section",
