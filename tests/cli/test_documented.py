@@ -17,6 +17,7 @@ import typer
 from swoop.cli.app import app
 from swoop.cli.history import JoinOptions
 from swoop.cli.options import number_or_text, pairs_wanted
+from tests.support.setup import JQ, lacking
 
 ROOT = Path(__file__).parents[2]
 PAGES = [ROOT / "README.md", *sorted((ROOT / "docs").rglob("*.md"))]
@@ -58,7 +59,6 @@ def test_commands_that_are_told_can_be_given(line: str) -> None:
         JoinOptions(pairs_wanted(given["k"]), number_or_text(given["window"]), *join).check()
 
 
-@pytest.mark.skipif(shutil.which("jq") is None, reason="needs jq")
 @pytest.mark.parametrize(
     ("alert", "said"),
     [
@@ -71,6 +71,8 @@ def test_commands_that_are_told_can_be_given(line: str) -> None:
     ],
 )
 def test_the_script_that_tells_a_chat(alert: dict[str, Any], said: str, tmp_path: Path) -> None:
+    if shutil.which("jq") is None:
+        lacking(JQ)
     page = (ROOT / "docs" / "command-line.md").read_text(encoding="utf-8")
     (script,) = re.findall(r"```sh\n(#!/bin/sh\n.*?)```", page, re.DOTALL)
     (tmp_path / "curl").write_text("#!/bin/sh\ncat\n")  # what it would send

@@ -1,7 +1,7 @@
 """What the tests need beyond Python: ``python -m tests.support.setup`` looks for it, and gets what it may, aloud.
 
-Jars of Kafka, HDFS and S3A go to a folder of the user. A browser, and Maven for those jars, are packages of the system: they
-are installed where one is root and there is ``apt-get``, as in a container; ``--leave`` leaves the machine as it is. Tests
+Jars of Kafka, HDFS and S3A go to a folder of the user. A browser, jq, and Maven for those jars, are packages of the system:
+they are installed where one is root and there is ``apt-get``, as in a container; ``--leave`` leaves the machine as it is. Tests
 themselves install nothing: those that lack something are skipped and say what, or fail where ``CI`` is set.
 """
 
@@ -18,6 +18,7 @@ import pytest
 from tests.support import kafka_broker, storage
 from tests.support.maven import cache
 
+JQ = "jq is missing: install Debian's package jq (apt-get install jq)"
 BROWSER = "Chromium is missing: install Debian's package chromium (apt-get install chromium)"
 
 
@@ -50,6 +51,7 @@ def fetch(what: str, source: ModuleType) -> None:
 
 def main() -> None:
     packages = [] if find_browser() else ["chromium"]
+    packages += [] if shutil.which("jq") else ["jq"]
     sources = {"Kafka": kafka_broker, "HDFS and S3A": storage}
     if not all(source.jars() for source in sources.values()) and not shutil.which("mvn"):
         packages.append("maven")
@@ -59,6 +61,7 @@ def main() -> None:
         if not source.jars():
             fetch(what, source)
     missing = [] if find_browser() else [BROWSER]
+    missing += [] if shutil.which("jq") else [JQ]
     missing += [source.MISSING for source in sources.values() if not source.jars()]
     print("setup:", "; ".join(missing) or "all that the tests need is here")
 
