@@ -45,9 +45,8 @@ def find(files: Files, reading: ReadingOptions, join: JoinOptions, options: RunO
 
             return in_process.find_history(files, reading, join, options, steps)
         except Exception as error:
-            if join.k is not None or TOO_MANY_PAIRS not in str(
-                error
-            ):  # an error of a task has what was raised there in its text
+            # an error of one of Spark's tasks has what was raised there in its text only
+            if join.k is not None or TOO_MANY_PAIRS not in str(error):
                 raise
             raise CapacityExceeded(
                 f"at some time there are more than {MAX_PAIRS:,} pairs from {join.similarity} {join.min_similarity:g} on; use "

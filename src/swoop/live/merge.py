@@ -255,8 +255,9 @@ class Merge:
         records = self._records_of(rows)
 
         def pair(index: int) -> Pair:
+            found = self._pair(rows[index])
             kept: dict[str, Any] = {f"{which}_record": record_at(table, index) for which, table in records.items()}
-            return replace(self._pair(rows[index]), **kept)
+            return replace(found, **kept) if kept else found
 
         def columns() -> dict[str, Any]:
             kept = {f"{which}_{name}": table[name] for which, table in records.items() for name in table.column_names}

@@ -21,14 +21,8 @@ SHARES = ("shared", "only_newer", "only_older")
 class Part:
     """A join of a cell, and who its sets are, by arrival number."""
 
-    SET: ClassVar[tuple[str, ...]] = (
-        "time",
-        "id",
-        "copy",
-        "stream",
-        "text",
-        "record",
-    )  # who a set is, and what results say about it
+    # who a set is, and what results say about it
+    SET: ClassVar[tuple[str, ...]] = ("time", "id", "copy", "stream", "text", "record")
     TIEBREAK: ClassVar[tuple[str, ...]] = ("id", "copy")  # what tells sets of the same time apart, and orders them
 
     def __init__(self, spec: StreamSpec, two_sides: bool) -> None:
