@@ -11,7 +11,7 @@ from pyspark.sql import SparkSession
 
 from swoop.live import ahead
 from swoop.spark import session
-from tests.support import quick_java
+from tests.support import quick_java, table_formats
 
 QUICK_JAVA = quick_java.options()
 QUICK_SPARK = f"{QUICK_JAVA} -Dspark.python.daemon.module=tests.support.spark_daemon"
@@ -26,6 +26,8 @@ settings.load_profile("ci" if os.environ.get("CI") else "default")
 
 APART = {"SWOOP_LARGE": "spark/test_large.py", "SWOOP_EARLIER_PYTHON": "spark/test_upgrade.py"}  # make large, make test-upgrade
 collect_ignore = [file for variable, file in APART.items() if variable not in os.environ]
+if not table_formats.available():
+    collect_ignore.append("spark/test_table_formats.py")
 
 LONGEST = (
     "tests.spark.test_storage",
@@ -114,7 +116,8 @@ def pytest_terminal_summary(terminalreporter: pytest.TerminalReporter) -> None:
 @pytest.fixture(scope="session")
 def spark() -> Iterator[SparkSession]:
     """One session for all tests."""
-    found = session("local[2]", spark_sql_shuffle_partitions=2, spark_sql_legacy_parquet_nanosAsLong="true")
+    dotted: dict[str, str] = {"spark.sql.catalog.not_used": "with an underscore"}
+    found = session("local[2]", spark_sql_shuffle_partitions=2, spark_sql_legacy_parquet_nanosAsLong="true", **dotted)
     yield found
     found.stop()
 

@@ -18,6 +18,7 @@ from swoop.live import files
 from swoop.live import lease as leases
 from swoop.live.files import Folder
 from swoop.live.lease import Lease
+from tests.support.storage_checks import holds
 from tests.support.stores import ObjectStore
 
 
@@ -259,8 +260,9 @@ def test_of_drivers_that_start_at_once_one_goes_on(folder: Folder) -> None:
             thread.start()
         for thread in threads:
             thread.join()
-        assert len(held) == 1
-        held[0].release()
+        until(lambda held=held: sum(map(holds, held)) == 1)  # on a busy machine, one may have been taken for dead and overtaken
+        for lease in held:
+            lease.release()
 
 
 def test_of_drivers_that_take_over_at_once_one_goes_on(folder: Folder, monkeypatch: pytest.MonkeyPatch) -> None:

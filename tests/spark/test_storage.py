@@ -202,8 +202,8 @@ def test_on_hdfs_and_s3(settings: dict[str, str], tmp_path: Path, request: pytes
     """Killed with signal 9 and resumed; in the end there is what a run on the disk of this machine leaves.
 
     Folders without a scheme are on HDFS, which is the default; on S3 there are also cells, and on HDFS changes as a DataFrame.
-    With ``--kills``, at each of the moments. The process that resumes the streams then does what stores must bear: files of all
-    sizes and names, and drivers that start at once, on one machine and on several.
+    With ``--kills``, at each of the moments, and everything on both. The process that resumes the streams then does what stores
+    must bear: files of all sizes and names, and drivers that start at once, on one machine and on several.
     """
     rows = posts(150, seed=7, disorder=12)
     rows[50]["time"] = "soon"
@@ -212,19 +212,21 @@ def test_on_hdfs_and_s3(settings: dict[str, str], tmp_path: Path, request: pytes
     def run(*folders: str) -> subprocess.CompletedProcess[str]:
         return drive("tests.support.storage_driver", json.dumps(settings), str(tmp_path / "in"), *folders, seconds=500)
 
-    moments = list(killed_driver.MOMENTS)
-    dying = moments if request.config.getoption("--kills") > 1 else moments[2:3]
-    folders = {f"{store}/a b/{moment}": moment for store in ("", S3) for moment in dying}
-    folders |= {f"{S3}/cells/{moments[3]}".replace(" ", "-"): moments[3], "/frames/a b": "whenever"}
-    ended = run(*(f"{folder}={moment}=2" for folder, moment in folders.items()))
+    moments, is_whole = list(killed_driver.MOMENTS), request.config.getoption("--kills") > 1
+    dying, stores = moments if is_whole else moments[2:3], ("", S3)
+    streams = {f"{store}/a b/{moment}": moment for store in stores for moment in dying}
+    streams |= {f"{store}/cells/state": moments[3] for store in (stores if is_whole else (S3,))}
+    frames = {f"{store}/frames/a b": "whenever" for store in (stores if is_whole else ("",))}
+    ended = run(*(f"{folder}={moment}=2" for folder, moment in (streams | frames).items()))
     assert ended.returncode == -9, ended.stderr[-3000:]
-    ended = run(*folders, f"file:{tmp_path}/undisturbed", f"file:{tmp_path}/frames/undisturbed")
+    ended = run(*streams, f"file:{tmp_path}/undisturbed", *frames, f"file:{tmp_path}/frames/undisturbed")
     assert ended.returncode == 0, ended.stderr[-3000:]
-    *streams, hdfs, s3 = ended.stdout.splitlines()
-    *found, frame, undisturbed, frame_undisturbed = map(json.loads, streams)
-    assert [len(rows) > 0 for rows in undisturbed] == [True] * 4
-    assert found == [undisturbed] * (len(folders) - 1)
-    assert frame == frame_undisturbed
-    assert len(frame[0]) > 50
+    *results, hdfs, s3 = ended.stdout.splitlines()
+    found = [json.loads(result) for result in results]
+    of_streams, of_frames = found[: len(streams) + 1], found[len(streams) + 1 :]
+    assert [len(rows) > 0 for rows in of_streams[-1]] == [True] * 4
+    assert of_streams == [of_streams[-1]] * (len(streams) + 1)
+    assert of_frames == [of_frames[-1]] * (len(frames) + 1)
+    assert len(of_frames[-1][0]) > 50
     assert [hdfs, s3] == ["hdfs: drivers in 1 ways, 12 files", "s3a: drivers in 2 ways, 12 files"]
     assert not [name for name in ("a b", "checks", "frames") if Path("/", name).exists()]

@@ -495,3 +495,5 @@ def test_refused(spark: SparkSession, tmp_path: Path) -> None:
     with pytest.raises(InvalidType, match="seconds"):
         handle.await_termination(-1)
     assert session() is spark
+    assert spark.conf.get("spark.sql.catalog.not_used") == "with an underscore"
+    assert spark.conf.get("spark.sql.shuffle.partitions") == "2"

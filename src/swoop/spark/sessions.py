@@ -45,12 +45,13 @@ def session(master: str | None = None, *, name: str = "swoop", memory: str = "2g
     memory
         Of the driver, which does all the work in local mode.
     settings
-        More of Spark's settings, with underscores for dots: ``spark_sql_shuffle_partitions=200``.
+        More of Spark's settings, with underscores for dots: ``spark_sql_shuffle_partitions=200``. Names with dots are taken as
+        they are: ``**{"spark.sql.catalog.spark_catalog": "org.apache.spark.sql.delta.catalog.DeltaCatalog"}``.
     """
     active = SparkSession.getActiveSession()
     if active is not None:
         return active
-    given = {key.replace("_", "."): str(value) for key, value in settings.items()}
+    given = {key if "." in key else key.replace("_", "."): str(value) for key, value in settings.items()}
     wanted = {**_SETTINGS, **given}
     builder = SparkSession.builder.appName(name)
     if master is None and "PYSPARK_GATEWAY_PORT" in os.environ:  # spark-submit has said where, and how
