@@ -14,6 +14,11 @@ def test_counts_by_reason() -> None:
     reasons.merge(other)
     assert reasons.lines() == ['7: time: cannot read "a"', "1: the id is null", '1: row: 3 values instead of 2 "x"']
     assert reasons.rows == 9
+    assert reasons.told() == [
+        {"reason": "time: cannot read", "rows": 7, "example": "a"},
+        {"reason": "the id is null", "rows": 1, "example": None},
+        {"reason": "row: 3 values instead of 2", "rows": 1, "example": "x"},
+    ]
 
 
 def test_values_do_not_matter() -> None:

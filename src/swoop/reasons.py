@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, field
 from types import MappingProxyType
+from typing import Any
 
 SHOWN = 60  # characters of a value that a reason has
 
@@ -47,8 +48,25 @@ class Reasons:
         most = sorted(counted.items(), key=lambda item: -item[1])
         return [f"{count:,}: {self.examples[kind]}" + (f" ({hints[kind]})" if kind in hints else "") for kind, count in most]
 
+    def told(self) -> list[dict[str, Any]]:
+        """The same for programs: each reason without a value, its number of rows, and the value of one of them, if it has one.
+
+        >>> reasons = Reasons()
+        >>> reasons.add(['time: cannot read "soon"', 'time: cannot read "late"', "the id is null"])
+        >>> reasons.told()[0]
+        {'reason': 'time: cannot read', 'rows': 2, 'example': 'soon'}
+        """
+        most = sorted(dict(self.counts).items(), key=lambda item: -item[1])
+        return [{"reason": kind, "rows": count, "example": example_in(self.examples[kind])} for kind, count in most]
+
 
 def kind_of(reason: str) -> str:
     """A reason without the value in it."""
     before, quote, rest = reason.partition(' "')
     return before + rest.rpartition('"')[2] if quote else reason
+
+
+def example_in(reason: str) -> str | None:
+    """The value in a reason; None if there is none."""
+    _, quote, rest = reason.partition(' "')
+    return rest.rpartition('"')[0] if quote else None

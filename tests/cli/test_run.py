@@ -217,7 +217,7 @@ def test_epochs_and_rejected_rows(tmp_path: Path, swoop: Swoop) -> None:
     assert done.exit_code == 0, done.output
     assert "reading the numbers in 'ts' as milliseconds since 1970" in done.stderr
     assert "1 of 61 rows cannot be used; --rejected FILE writes them:\n  1: the time is null" in done.stderr
-    assert json.loads(done.stdout)["rejected"] == [{"reason": "the time is null", "rows": 1}]
+    assert json.loads(done.stdout)["rejected"] == [{"reason": "the time is null", "rows": 1, "example": None}]
 
 
 def test_no_row_can_be_used(tmp_path: Path, swoop: Swoop) -> None:
@@ -225,6 +225,18 @@ def test_no_row_can_be_used(tmp_path: Path, swoop: Swoop) -> None:
     done = swoop("run", path, "--text", "text", "-w", "20s")
     assert done.exit_code == 1
     assert "no row can be used" in done.stderr
+
+
+@pytest.mark.parametrize(("bad", "is_told"), [(2, False), (3, True)])
+def test_most_rows_cannot_be_used(tmp_path: Path, bad: int, is_told: bool) -> None:
+    """The others' results are right, so it is no failure, but nobody must overlook it."""
+    lines = [b"id,time,text", b"1,2024-05-01,a b", b"2,2024-05-01,a b c", *[b"3,2024-05-01,caf\xe9"] * bad]
+    (tmp_path / "a.csv").write_bytes(b"\n".join(lines))
+    done = run("run", tmp_path / "a.csv", "--json")
+    assert done.exit_code == 0, done.output
+    assert json.loads(done.stdout)["rejected"] == [{"reason": "the text is not UTF-8", "rows": bad, "example": None}]
+    assert f"{bad}: the text is not UTF-8 (try --encoding cp1252)" in done.stderr
+    assert ("swoop: most rows cannot be used, so the results are those of 2 of 5;" in done.stderr) == is_told
 
 
 def test_times_that_nobody_can_read(tmp_path: Path, swoop: Swoop) -> None:
@@ -527,13 +539,27 @@ def test_what_counts_once_is_told(tmp_path: Path, swoop: Swoop) -> None:
     told = "2 rows are copies of others in the window and not counted, one set 3 times; --copies each shows them as pairs"
     done = swoop("run", path, "-w", "30 days")
     assert told in done.stderr
-    assert "no two different records in a window share a token" in done.stderr
+    assert "in a window share a token: all that is similar is equal; use --copies each" in done.stderr
+    assert "longer --window" not in done.stderr
     near = write_lines(tmp_path / "near.jsonl", [*rows, {"id": 9, "time": "2024-01-05", "text": "a b c"}])
     found = json.loads(swoop("run", near, "-w", "30 days", "--json").stdout)
     assert found["copies"] == {"rows": 2, "most": 3}
     (older,) = (pair["older"] for pair in found["pairs"] if pair["older"]["id"] == 1)
     assert (older["copies"], older["last_seen"][:10]) == (3, "2024-01-04")
     assert "copies of others" not in swoop("run", path, "-w", "30 days", "--copies", "each").stderr
+
+
+def test_advice_is_of_use(tmp_path: Path) -> None:
+    """A longer window is no help where only equal sets are as similar as asked for. Copies of groups are groups."""
+    items = [(1, "a"), (1, "b"), (2, "b"), (2, "a"), (3, "c")]
+    (tmp_path / "items.csv").write_text("no,at,item\n" + "".join(f"{no},2024-05-0{no},{item}\n" for no, item in items))
+    columns = ("--group-by", "no", "--tokens", "item", "--time", "at")
+    done = run("run", tmp_path / "items.csv", *columns, "-w", "30 days")
+    assert "1 group is a copy of another in the window and not counted" in done.stderr
+    done = run("run", tmp_path / "items.csv", *columns, "-w", "1 hour", "--min-similarity", 1)
+    assert "reach --min-similarity 1, as only equal ones do; use --copies each" in done.stderr
+    done = run("run", tmp_path / "items.csv", *columns, "-w", "1 hour")
+    assert "try a longer --window or another --tokenizer" in done.stderr
 
 
 def test_families_whose_ids_repeat(tmp_path: Path) -> None:

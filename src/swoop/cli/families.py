@@ -63,7 +63,7 @@ def _in_json(history: History, shown: list[ShownFamily], join: JoinOptions, leas
         "similarity": join.similarity,
         "rows": history.rows,
         **({} if history.groups is None else {"groups": history.groups}),
-        "rejected": history.rejected_in_json(),
+        "rejected": history.rejected.told(),
         "families": history.stays,
         "seconds": round(history.seconds, 3),
         "largest": [

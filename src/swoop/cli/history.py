@@ -131,10 +131,6 @@ class History:
     copies: CopyCount | None = None
     groups: int | None = None
 
-    def rejected_in_json(self) -> list[dict[str, Any]]:
-        """Why rows cannot be used, with an example and how many there are."""
-        return [{"reason": self.rejected.examples[kind], "rows": count} for kind, count in self.rejected.counts.items()]
-
 
 @dataclass(frozen=True)
 class FoundFamilies:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from dataclasses import asdict
 from typing import Any
 
@@ -10,7 +11,7 @@ from swoop.cli.guard import FAILURE
 from swoop.cli.history import EQUAL, EQUAL_LEFT_OUT, EQUAL_NOT_SHOWN, History, JoinOptions, RunOptions
 from swoop.cli.progress import Steps
 from swoop.cli.render import Pairs, Side
-from swoop.cli.where import HINTS, why_spark
+from swoop.cli.where import HINTS, tell_most_unusable, why_spark
 from swoop.errors import TOO_MANY_PAIRS, CapacityExceeded
 from swoop.look import ORANGE, RED
 from swoop.reading.files import Files
@@ -66,7 +67,7 @@ def _in_json(history: History, join: JoinOptions) -> dict[str, Any]:
         "similarity": join.similarity,
         "rows": history.rows,
         **({} if history.groups is None else {"groups": history.groups}),
-        "rejected": history.rejected_in_json(),
+        "rejected": history.rejected.told(),
         **({} if history.copies is None else {"copies": asdict(history.copies)}),
         "stays": history.stays,
         "seconds": round(history.seconds, 3),
@@ -113,14 +114,26 @@ def _summarise(history: History, join: JoinOptions, options: RunOptions, familie
         info("swoop: there are no rows", style=RED)
         return FAILURE
     if not history.stays and not bad:
-        records = "different records" if families is None and join.copies == "once" else "records"
-        least = "share a token" if join.min_similarity is None else f"reach --min-similarity {join.min_similarity:g}"
-        least = least if families is None else f"are {join.similarity} {families:g} similar"
-        info(f"no two {records} in a window {least}; try a longer --window or another --tokenizer")
+        _tell_why_nothing(history, join, families)
     if bad and bad >= history.rows:
         info("swoop: no row can be used; check --id, --time (--time-unit, --time-format) and --text or --tokens", style=RED)
         return FAILURE
+    tell_most_unusable(bad, history.rows)
     return 0
+
+
+def _tell_why_nothing(history: History, join: JoinOptions, families: float | None) -> None:
+    """Say why nothing was found, and what may help. Where all that is similar is equal, no other window does."""
+    once = families is None and join.copies == "once"
+    least = "share a token" if join.min_similarity is None else f"reach --min-similarity {join.min_similarity:g}"
+    least = least if families is None else f"are {join.similarity} {families:g} similar"
+    what = f"no two {'different records' if once else 'records'} in a window {least}"
+    if once and join.min_similarity is not None and join.min_similarity >= EQUAL.get(join.similarity, math.inf):
+        info(f"{what}, as only equal ones do; use --copies each")
+    elif once and history.copies is not None and history.copies.rows:
+        info(f"{what}: all that is similar is equal; use --copies each")
+    else:
+        info(f"{what}; try a longer --window or another --tokenizer")
 
 
 def _tell_copies(history: History) -> None:
@@ -129,6 +142,7 @@ def _tell_copies(history: History) -> None:
     if history.copies is None and not history.stays:
         info(f"equal sets count as one; {more}")
     elif history.copies is not None and history.copies.rows:
-        found = counted(history.copies.rows, "row is a copy of another", "rows are copies of others")
+        one, many = ("row", "rows") if history.groups is None else ("group", "groups")
+        found = counted(history.copies.rows, f"{one} is a copy of another", f"{many} are copies of others")
         often = f", one set {history.copies.most:,} times" if history.copies.most > 2 else ""
         info(f"{found} in the window and not counted{often}; {more}")

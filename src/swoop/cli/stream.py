@@ -27,7 +27,7 @@ from swoop.cli.sources import FolderSource, TopicSource, is_topic, settings_for
 from swoop.cli.standard_input import STANDARD_INPUT, Pipe
 from swoop.cli.unequal import WithoutEqual, unequal
 from swoop.cli.views import View, find_view
-from swoop.cli.where import HINTS, tell
+from swoop.cli.where import HINTS, tell, tell_most_unusable
 from swoop.look import ORANGE, RED
 from swoop.reading.sets import Reading, ReadingOptions, decide
 from swoop.reasons import Reasons
@@ -329,6 +329,7 @@ def _summarise(handle: Handle, reasons: Reasons, before: Any, seconds: float, wh
     if rows and reasons.rows >= rows:
         info("swoop: no row could be used; check --id, --time (--time-unit, --time-format) and --text or --tokens", style=RED)
         return FAILURE
+    tell_most_unusable(reasons.rows, rows)
     return 0
 
 

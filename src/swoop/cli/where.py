@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from swoop.addresses import is_remote
 from swoop.cli.console import info
+from swoop.look import RED
 from swoop.reading.files import Files
 from swoop.reading.sets import Reading
 
@@ -14,6 +15,12 @@ HINTS = {
     "row: not JSON": "if its letters are not UTF-8, try --encoding cp1252",
 }
 """What may help against reasons."""
+
+
+def tell_most_unusable(bad: int, rows: int) -> None:
+    """Warn where results are of few of the rows. They are right, so this is no failure."""
+    if bad > rows - bad:
+        info(f"swoop: most rows cannot be used, so the results are those of {rows - bad:,} of {rows:,}; see above", style=RED)
 
 
 def tell(files: Files, reading: Reading) -> None:
