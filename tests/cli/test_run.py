@@ -1,7 +1,8 @@
 """``swoop run`` and ``swoop explain`` on files, in process and on Spark: the results of brute force, and clear words.
 
 Tests of swoop.cli.explain, swoop.cli.families, swoop.cli.family_render, swoop.cli.history, swoop.cli.in_process,
-swoop.cli.on_spark, swoop.cli.output, swoop.cli.progress, swoop.cli.session, swoop.cli.standard_input, swoop.cli.where.
+swoop.cli.on_spark, swoop.cli.output, swoop.cli.progress, swoop.cli.session, swoop.cli.standard_input, swoop.cli.where,
+swoop.reading.whole.
 """
 
 from __future__ import annotations
@@ -25,8 +26,13 @@ from typer.testing import CliRunner, Result
 
 from swoop.cli.app import app
 from swoop.cli.in_process import why_not
+from swoop.cli.on_spark import _Input, describe
 from swoop.cli.output import write_file
-from swoop.reading.files import find_files
+from swoop.reading.columns import Columns
+from swoop.reading.files import Files, find_files
+from swoop.reading.sets import ReadingOptions
+from swoop.spark.reading import group, prepare
+from swoop.times import find_window
 from tests.cli.conftest import BEGIN, history, posts, write_lines
 from tests.support.slices import stays_of
 
@@ -259,6 +265,59 @@ def test_rejected_rows_are_written_with_their_values(tmp_path: Path, swoop: Swoo
     assert '"not JSON"' in broken
     assert {'time: cannot read "12/01/2010 08:26"', "the time is null", broken} == set(found)
     assert json.loads(found["the time is null"])["id"] == 99
+
+
+def test_rejected_rows_are_written_whole(tmp_path: Path, spark: SparkSession) -> None:
+    """With columns that are not used and values that cannot be read, from several files, in both ways."""
+    good = [f"{n},2024-05-01 10:00,a b,x" for n in range(9)]
+    bad = ["10,soon,a b,first", ",2024-05-01 10:00,a b,second", "11,2024-05-01 10:00,,=third"]
+    for name, lines in (("a.csv", good), ("b +%20b.csv", [*good, *bad[:1]]), ("c.csv", [*bad[1:], "5,6", *good])):
+        (tmp_path / name).write_text("\n".join(["id,time,text,author", *lines]) + "\n")
+    values = [[value or None for value in line.split(",")] for line in bad]
+    rows = [dict(zip(("id", "time", "text", "author"), of, strict=True)) for of in values]
+    expected = [(row, str(tmp_path / name)) for row, name in zip(rows, ("b +%20b.csv", "c.csv", "c.csv"), strict=True)]
+    files, out = find_files([str(tmp_path)]), tmp_path / "out" / "rejected.parquet"
+    out.parent.mkdir()
+    items = ("--group-by", "id", "--tokens", "text", "--min-tokens", "2")
+    for columns, options, groups in ((Columns(), (), 0), (Columns(group_by="id", tokens="text"), items, 9)):
+        done = run("run", f"{tmp_path}/*.csv", "-w", "1 day", "--rejected", out, *options)
+        assert done.exit_code == (groups > 0), done.output
+        asked = ReadingOptions(columns, min_tokens=2 if groups else 0)
+        on_spark = given_on_spark(spark, files, asked).whole_rejected().toArrow()
+        for table in (pq.read_table(out), on_spark):
+            told = [row for row in table.to_pylist() if not row["reason"].startswith("row: ")]
+            found = [(json.loads(row["row"]), row["file"]) for row in told if row["file"] is not None]
+            assert sorted(found, key=repr) == sorted(expected, key=repr)
+            assert [json.loads(row["row"])["items"] for row in told if row["file"] is None] == [3] * groups
+
+
+def given_on_spark(spark: SparkSession, files: Files, options: ReadingOptions) -> Any:
+    """Rows and sets as a run on Spark has them that is asked for rejected rows."""
+    rows, reading = describe(spark, files, options, find_window("1 day"), with_files=True)
+    lines = prepare(rows, reading)
+    return _Input(spark, rows, lines, lines if reading.columns.group_by is None else group(lines, reading), reading)
+
+
+def test_rejected_rows_of_json_and_parquet(tmp_path: Path) -> None:
+    """Values of other types than the column has are there, and half characters stop nothing."""
+    rows: list[dict[str, Any]] = [{"id": n, "time": f"2024-05-01 10:0{n}", "text": "a b"} for n in range(9)]
+    bad = [{"id": "x", "time": "soon", "more": [1, {"a": "\ud800"}]}, {"id": 7, "time": None, "text": "c"}]
+    lines = "".join(json.dumps(row) + "\n" for row in [*rows, *bad]) + "\nno JSON \ud83d\n".encode(errors="replace").decode()
+    table = pa.table({"id": [*range(9), None], "time": ["2024-05-01"] * 10, "text": ["a"] * 10, "raw": [b"\xff"] * 10})
+    (tmp_path / "a.jsonl").write_text(lines)
+    (tmp_path / "a.json").write_text(json.dumps([*rows, *bad, 12]))
+    pq.write_table(table, tmp_path / "a.parquet")
+    named = {"id": None, "time": None, "text": None, "more": None}
+    for name, expected in (
+        ("a.jsonl", [*({**named, **row} for row in bad), "no JSON ?"]),
+        ("a.json", [*({**named, **row} for row in bad), 12]),
+        ("a.parquet", [{"id": None, "time": "2024-05-01", "text": "a", "raw": "ff"}]),
+    ):
+        out = tmp_path / "rejected.jsonl"
+        done = run("run", tmp_path / name, "-w", "1 day", "--rejected", out)
+        assert done.exit_code == 0, done.output
+        found = [json.loads(line)["row"] for line in out.read_text().splitlines()]
+        assert [row if row.startswith("no") else json.loads(row) for row in found] == expected
 
 
 def test_files_as_people_have_them(tmp_path: Path, swoop: Swoop) -> None:

@@ -201,14 +201,22 @@ def test_all_rows_are_rejected(tmp_path: Path) -> None:
 
 
 def test_rejected_rows_say_why(tmp_path: Path, folder: Path) -> None:
-    write_lines(folder / "3.jsonl", [{"id": 97, "text": "x", "time": "12/01/2010 08:26"}])
+    write_lines(folder / "0.jsonl", [{"id": 90, "text": "y", "time": "2024-05-01T12:00:00", "author": "ann"}])
+    write_lines(folder / "3.jsonl", [{"id": 97, "text": "x", "time": "12/01/2010 08:26", "author": "bob"}])
     (folder / "4.jsonl").write_bytes(b'not JSON\n{"id": 96, "text": "caf\xe9", "time": "2024-05-01"}\n')
     done = swoop("stream", folder, "--once", "-w", "20s", "-k", 3, "--rejected", tmp_path / "rejected")
     assert done.exit_code == 0, done.output
     assert 'rejected 1: time: cannot read "12/01/2010 08:26"' in done.stderr
     assert "rejected 2: row: cannot read" in done.stderr
-    reasons = {row["reason"] for path in (tmp_path / "rejected").glob("*.parquet") for row in pq.read_table(path).to_pylist()}
-    assert 'time: cannot read "12/01/2010 08:26"' in reasons
+    rows = [row for path in (tmp_path / "rejected").glob("*.parquet") for row in pq.read_table(path).to_pylist()]
+    found = {row["reason"]: row["row"] for row in rows}
+    assert json.loads(found['time: cannot read "12/01/2010 08:26"']) == {
+        "id": 97,
+        "text": "x",
+        "time": "12/01/2010 08:26",
+        "author": "bob",
+    }
+    assert found['row: cannot read "not JSON"'] == "not JSON"
 
 
 @pytest.mark.parametrize(

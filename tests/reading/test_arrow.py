@@ -55,15 +55,8 @@ def test_every_rejected_row_says_why(tmp_path: Path, monkeypatch: pytest.MonkeyP
         "row: not JSON": 1,
     }
     assert found.rejected.lines()[0] == '2: time: cannot read "12/01/2010 08:26"'
-    assert [row["line"] for part in found.rejected_rows for row in part.to_pylist()][-1] == "not JSON at all"
-    assert sum(part.num_rows for part in found.rejected_rows) == 7
-    assert {
-        "id": 10,
-        "time": "12/01/2010 08:26",
-        "text": "x",
-        "line": None,
-        "reason": 'time: cannot read "12/01/2010 08:26"',
-    } in [row for part in found.rejected_rows for row in part.to_pylist()]
+    assert found.rejected_rows["number"].to_pylist() == list(range(8, 15))
+    assert found.rejected_rows["reason"][0].as_py() == 'time: cannot read "12/01/2010 08:26"'
 
 
 def test_line_items_are_one_set(tmp_path: Path) -> None:

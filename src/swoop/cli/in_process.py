@@ -72,8 +72,8 @@ def describe(files: Files, options: ReadingOptions, window: WindowSpec | None) -
     return described(files, options, sample, window, lambda *asked: count_readable(files, sample.schema, *asked)), sample.schema
 
 
-def _read(files: Files, options: ReadingOptions, join: JoinOptions, steps: Steps) -> tuple[Sets, Reading]:
-    """The sets of a history, and how they were read."""
+def _read(files: Files, options: ReadingOptions, join: JoinOptions, steps: Steps) -> tuple[Sets, Reading, pa.Schema]:
+    """The sets of a history, how they were read, and all columns that there are."""
     steps.step("reading the input")
     reading, schema = describe(files, options, find_window(join.window))
     count = [0]
@@ -84,13 +84,25 @@ def _read(files: Files, options: ReadingOptions, join: JoinOptions, steps: Steps
     from swoop.reading.arrow import read_sets  # with the engine below it, which takes its time
 
     steps.step("reading the input", lambda: (count[0], 0), "rows")
-    return read_sets(files, reading, schema, done), reading
+    return read_sets(files, reading, schema, done), reading, schema
+
+
+def _write_rejected(files: Files, sets: Sets, schema: pa.Schema, run: RunOptions, steps: Steps) -> None:
+    """Write rejected rows with all of their columns, if asked for."""
+    if run.rejected is None:
+        return
+    from swoop.reading.whole import whole_rows
+
+    steps.step(f"writing {run.rejected}")
+    bad = sets.rejected_rows
+    rows = whole_rows(files, schema, bad.column("number").to_numpy())
+    write_rejected(rows, bad.column("reason"), sets.rejected_groups, run.rejected)
 
 
 def find_history(files: Files, options: ReadingOptions, join: JoinOptions, run: RunOptions, steps: Steps) -> History:
     """The history of the top-k: its best pairs, with all stays written to ``out``."""
     began = time.monotonic()
-    sets, reading = _read(files, options, join, steps)
+    sets, reading, schema = _read(files, options, join, steps)
     steps.step("finding similar pairs")
     import swoop
 
@@ -109,8 +121,7 @@ def find_history(files: Files, options: ReadingOptions, join: JoinOptions, run: 
     if run.out is not None:
         steps.step(f"writing {run.out}")
         write_table(stays, run.out)
-    if run.rejected is not None:
-        write_rejected(sets.rejected_rows, run.rejected)
+    _write_rejected(files, sets, schema, run, steps)
     shown = stays if run.equal else stays.filter(pc.less(stays.column("similarity"), EQUAL[join.similarity]))
     pairs = best(shown, sets.table, reading, run.show) if run.show else []
     copies = None
@@ -130,7 +141,7 @@ def find_families(
 ) -> FoundFamilies:
     """The families of a history: the largest, with all written to ``out``."""
     began = time.monotonic()
-    sets, reading = _read(files, options, join, steps)
+    sets, reading, schema = _read(files, options, join, steps)
     check_one_stream(reading)
     steps.step("finding families")
     import swoop
@@ -143,8 +154,7 @@ def find_families(
     if run.out is not None:
         steps.step(f"writing {run.out}")
         write_table(table, run.out)
-    if run.rejected is not None:
-        write_rejected(sets.rejected_rows, run.rejected)
+    _write_rejected(files, sets, schema, run, steps)
     largest = table.append_column("first", firsts).sort_by(list(LARGEST_FIRST)).slice(0, run.show)
     members = found.rows().append_column("first", pa.array(found._firsts))
     members = members.filter(pc.is_in(members.column("first"), largest.column("first").combine_chunks()))

@@ -32,7 +32,7 @@ from swoop.cli.history import (
     shown_ids,
     shown_pairs,
 )
-from swoop.cli.output import STAYS, Order, write_file
+from swoop.cli.output import REJECTED, STAYS, Order, write_file
 from swoop.cli.progress import Steps, tasks_of
 from swoop.cli.render import ShownPair, Side
 from swoop.cli.session import spark_session
@@ -54,16 +54,16 @@ ORDERS: tuple[Order, ...] = (
 
 
 def describe(
-    spark: SparkSession, files: Files, options: ReadingOptions, window: WindowSpec | None
+    spark: SparkSession, files: Files, options: ReadingOptions, window: WindowSpec | None, with_files: bool = False
 ) -> tuple[DataFrame, Reading]:
-    """The rows, and how they become sets, told to whoever looks."""
+    """The rows, and how they become sets, told to whoever looks; with the names of their files, if asked for."""
     from swoop.spark.reading import count_readable, look, read_rows
 
     files, sample = look(spark, files)
-    rows = read_rows(spark, files, sample.schema)
+    rows = read_rows(spark, files, sample.schema, with_files=with_files)
     reading = described(files, options, sample, window, count_readable(rows))
     if reading.columns.id is None:
-        rows = read_rows(spark, files, sample.schema, numbered=True)
+        rows = read_rows(spark, files, sample.schema, numbered=True, with_files=with_files)
     return rows, reading
 
 
@@ -77,19 +77,35 @@ class _Input:
     sets: DataFrame
     reading: Reading
 
-    @property
-    def rejected(self) -> DataFrame:
-        """Rows that were rejected before, or when they became sets, and how many they were."""
+    def count_rejected(self) -> Reasons:
+        """Why rows were rejected, before or when they became sets, and how many they were."""
         from pyspark.sql import functions as F  # noqa: N812
 
         from swoop.spark import rejected
 
         found = rejected(self.sets, tokens=self.reading.tokens, stream=self.reading.stream, reason="reason")
         if self.lines is self.sets:
-            return found.select("reason", "row", F.lit(1).alias("rows"))
-        bad = self.lines.filter(F.col("reason").isNotNull())
-        row = F.to_json(F.struct(*(name for name in bad.columns if name != "reason")))
-        return found.select("reason", "row", F.col("items").alias("rows")).union(bad.select("reason", row, F.lit(1)))
+            return _counted(found.select("reason", F.lit(1).alias("rows")))
+        bad = self.lines.filter(F.col("reason").isNotNull()).select("reason", F.lit(1))
+        return _counted(found.select("reason", F.col("items").alias("rows")).union(bad))
+
+    def whole_rejected(self) -> DataFrame:
+        """The same rows with all of their columns, in JSON, and groups of rows."""
+        from pyspark.sql import functions as F  # noqa: N812
+
+        from swoop.spark import rejected
+        from swoop.spark.reading import FILE, prepare
+        from swoop.spark.rows import row_in_json
+
+        lines, how = prepare(self.rows, self.reading, whole=True), (self.reading.tokens, self.reading.stream)
+        if self.lines is self.sets:
+            found = rejected(lines, tokens=how[0], stream=how[1], reason="reason")
+            return found.select("reason", "row", FILE).toDF(*REJECTED.names)
+        bad = lines.filter(F.col("reason").isNotNull())
+        found = rejected(self.sets, tokens=how[0], stream=how[1], reason="reason")
+        row = F.struct(*(name for name in self.sets.columns if name not in ("reason", "text")))
+        groups = found.select("reason", F.to_json(row, {"ignoreNullFields": "false"}), F.lit(None))
+        return bad.select("reason", row_in_json(bad, bad.columns), FILE).union(groups).toDF(*REJECTED.names)
 
 
 @contextmanager
@@ -110,7 +126,7 @@ def _opened(
                 check_new(spark, out)
         warnings.simplefilter("ignore", UnusableRows)
         steps.step("reading the input", tasks_of(spark))
-        rows, reading = describe(spark, files, options, find_window(join.window))
+        rows, reading = describe(spark, files, options, find_window(join.window), run.rejected is not None)
         lines = prepare(rows, reading)
         sets = lines if reading.columns.group_by is None else group(lines, reading).persist()
         finish_compiling(steps)
@@ -196,7 +212,7 @@ def _history(given: _Input, pairs: list[ShownPair], results: int) -> History:
     from pyspark.sql import functions as F  # noqa: N812
 
     groups = None if given.sets is given.lines else given.sets.filter(F.col("reason").isNull()).count()
-    return History(pairs, given.rows.count(), results, _count_rejected(given.rejected), 0.0, groups=groups)
+    return History(pairs, given.rows.count(), results, given.count_rejected(), 0.0, groups=groups)
 
 
 def _with_copies(history: History, given: _Input, join: JoinOptions) -> History:
@@ -220,7 +236,7 @@ def _write_all(given: _Input, results: DataFrame, run: RunOptions, steps: Steps)
         steps.step(f"writing {run.out}", tasks_of(given.spark))
         _write(results, run.out)
     if run.rejected is not None:
-        _write(given.rejected.drop("rows"), run.rejected)
+        _write(given.whole_rejected(), run.rejected)
 
 
 def _write(table: DataFrame, out: str) -> None:
@@ -273,7 +289,8 @@ def records_named(sets: DataFrame, reading: Reading, names: set[str]) -> dict[st
     return records_of(sets.filter(name.isin(list(names))).drop("reason").toArrow(), reading)
 
 
-def _count_rejected(rejected: DataFrame) -> Reasons:
+def _counted(rejected: DataFrame) -> Reasons:
+    """Reasons with how many rows each has."""
     from pyspark.sql import functions as F  # noqa: N812
 
     kind = F.regexp_replace("reason", ' ".*"', "")

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import os
 import tempfile
-from collections.abc import Sequence
+from collections.abc import Iterable
 from pathlib import Path
 from typing import Literal
 
@@ -28,6 +28,9 @@ STAYS: Order = (
     ("leave", "ascending"),
 )
 """The order of stays where they are written."""
+
+REJECTED = pa.schema(dict.fromkeys(("reason", "row", "file"), pa.string()))
+"""What is written of rejected rows."""
 
 ENDINGS = (".parquet", ".csv", ".json", ".jsonl", ".ndjson")
 
@@ -77,15 +80,16 @@ def write_table(table: pa.Table, out: str) -> None:
         write_file(table, out)
 
 
-def write_rejected(parts: Sequence[pa.Table], out: str) -> None:
-    """Write rejected rows: the reason, and the row in JSON, or the line that is no row as it was given."""
-    found: dict[str, list[str]] = {"reason": [], "row": []}
-    for part in parts:
-        for row in rows_of(readable(part, "backslashreplace")):
-            found["reason"].append(row.pop("reason"))
-            line = row.pop("line", None)
-            found["row"].append(to_json(row) if line is None else line)
-    write_table(pa.table({name: pa.array(values, pa.string()) for name, values in found.items()}), out)
+def write_rejected(rows: Iterable[tuple[str, str]], reasons: pa.ChunkedArray, groups: pa.Table | None, out: str) -> None:
+    """Write rejected rows with their reasons: each with its file, in JSON, or as the line that it is; and groups of rows."""
+    told = list(rows)
+    files: list[str | None] = [file for file, _ in told]
+    texts = [text for _, text in told]
+    for group in [] if groups is None else rows_of(readable(groups.drop_columns("reason"), "backslashreplace")):
+        files.append(None)
+        texts.append(to_json(group))
+    found = [*reasons.to_pylist(), *([] if groups is None else groups.column("reason").to_pylist())]
+    write_table(pa.table({"reason": found, "row": texts, "file": files}, REJECTED), out)
 
 
 def _write_table(table: pa.Table, ending: str, name: str) -> None:

@@ -197,7 +197,7 @@ def stream(
         finish_compiling(steps)
         steps.step("starting the stream")
         timing = {"lateness": lateness, "max_ahead": max_ahead, "cells": options.cells}
-        prepared = _prepared(prepare(rows, reading), reading, join, families, timing)
+        prepared = _prepared(prepare(rows, reading, whole=options.rejected is not None), reading, join, families, timing)
         place = options.checkpoint
         if pipe is not None and place is None:
             place = closing.enter_context(tempfile.TemporaryDirectory(prefix="swoop-checkpoint-"))

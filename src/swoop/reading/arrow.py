@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
@@ -20,34 +20,51 @@ from swoop.reasons import SHOWN, Reasons
 from swoop.text.columns import join_texts, make_tokens
 from swoop.times import LAST_DATETIME
 
+REJECTED = pa.schema({"reason": pa.string(), "number": pa.int64()})
+
 
 @dataclass
 class Sets:
-    """What is in files: sets that can be used, and the rows that cannot."""
+    """What is in files: sets that can be used, and what cannot.
+
+    Attributes
+    ----------
+    table
+        The sets.
+    rows
+        How many rows there are.
+    rejected
+        Why rows cannot be used.
+    rejected_rows
+        The ``reason`` of each such row, and its ``number``, from 0.
+    rejected_groups
+        Sets of several rows that cannot be used, with their ``reason``; None where each row is a set.
+    """
 
     table: pa.Table
     rows: int
     rejected: Reasons
-    rejected_rows: list[pa.Table] = field(default_factory=list)
+    rejected_rows: pa.Table
+    rejected_groups: pa.Table | None = None
 
 
 def read_sets(files: Files, reading: Reading, sample: pa.Schema, done: Callable[[int], None] = lambda rows: None) -> Sets:
     """All sets of files. ``done`` is told how many rows have been read."""
-    rejected, apart, parts, rows = Reasons(), list[pa.Table](), list[pa.Table](), 0
+    rejected, apart, parts, rows = Reasons(), [REJECTED.empty_table()], list[pa.Table](), 0
     for batch in read_batches(files, schema_for(reading.used, sample)):
         sets, reasons = prepare(batch, reading, rows)
-        rows += len(reasons)
-        done(rows)
         bad = reasons.is_valid()
         if pc.any(bad).as_py():
             found = reasons.filter(bad)
             rejected.add(found.to_pylist())
-            apart.append(batch.rows.append_column("line", batch.lines).filter(bad).append_column("reason", found))
+            apart.append(pa.table([found, rows + np.flatnonzero(bad.to_numpy(zero_copy_only=False))], REJECTED))
             sets = sets.filter(pc.invert(bad))
+        rows += len(reasons)
+        done(rows)
         parts.append(sets)
     if not parts:
         parts = [prepare(Batch.of(schema_for(reading.used, sample).empty_table()), reading, 0)[0]]
-    table = pa.concat_tables(parts, promote_options="permissive")
+    table, groups = pa.concat_tables(parts, promote_options="permissive"), None
     if reading.columns.group_by is not None:
         table = group(table)
         reasons = _why_unusable(table, reading)
@@ -56,9 +73,9 @@ def read_sets(files: Files, reading: Reading, sample: pa.Schema, done: Callable[
             counted = (column.filter(bad).to_pylist() for column in (reasons, table.column("items")))
             for reason, items in zip(*counted, strict=True):
                 rejected.count(reason, items)
-            apart.append(table.filter(bad).append_column("reason", reasons.filter(bad)))
+            groups = table.filter(bad).append_column("reason", reasons.filter(bad))
             table = table.filter(pc.invert(bad))
-    return Sets(table, rows, rejected, apart)
+    return Sets(table, rows, rejected, pa.concat_tables(apart), groups)
 
 
 def prepare(batch: Batch, reading: Reading, first: int) -> tuple[pa.Table, pa.Array]:

@@ -67,13 +67,13 @@ def type_of(values: Sequence[Any], depth: int = 0) -> pa.DataType:
         return pa.list_(type_of([element for value in values if value is not None for element in value], depth + 1))
     if kinds == {dict} and depth < DEEPEST:
         objects = [value for value in values if value is not None]
-        names = [name for name in dict.fromkeys(name for value in objects for name in value) if not _is_half(name)]
+        names = [name for name in dict.fromkeys(name for value in objects for name in value) if not is_half(name)]
         if names:
             return pa.struct({name: type_of([value.get(name) for value in objects], depth + 1) for name in names})
     return pa.string()
 
 
-def _is_half(text: str) -> bool:
+def is_half(text: str) -> bool:
     """Whether there are halves of characters in a text, which cannot be written."""
     return any("\ud800" <= letter <= "\udfff" for letter in text)
 
@@ -134,7 +134,7 @@ def _convert(value: Any, kind: pa.DataType, name: str, wrong: list[str]) -> Any:
         return None
     if pa.types.is_string(kind):
         text = value if isinstance(value, str) else json.dumps(value, ensure_ascii=False)
-        if not _is_half(text):
+        if not is_half(text):
             return text
         wrong.append(f'{name}: half of a character in "{text[:SHOWN].encode("utf-8", "replace").decode()}"')
         return None

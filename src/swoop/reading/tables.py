@@ -55,10 +55,10 @@ def read_sample(files: Files) -> pa.Table:
 
 def _sample_of(path: str, files: Files) -> pa.Table:
     if files.format == "parquet":
-        file = _open_parquet(path)
-        return pa.Table.from_batches(list(islice(_rows_of(path, file, batch_size=SAMPLE), 1)), file.schema_arrow)
+        file = open_parquet(path)
+        return pa.Table.from_batches(list(islice(rows_of_parquet(path, file, batch_size=SAMPLE), 1)), file.schema_arrow)
     if files.format == "csv":
-        first = next(_csv_batches(path, files, files.dialect.names), None)
+        first = next(csv_batches(path, files, files.dialect.names), None)
         return first.rows if first is not None else pa.table({name: pa.array([], pa.string()) for name in files.dialect.names})
     values = _json_sample(path, files)
     schema = json_lines.schema_of(values)
@@ -66,14 +66,15 @@ def _sample_of(path: str, files: Files) -> pa.Table:
 
 
 def _json_sample(path: str, files: Files) -> list[Any]:
-    with _utf8(path, files) as file:
+    with open_utf8(path, files) as file:
         if files.dialect.is_array:
-            return _elements(path, file.read())[:SAMPLE]
+            return elements_of(path, file.read())[:SAMPLE]
         lines = next(json_lines.blocks(file), b"").split(b"\n")
         return list(json_lines.parse(lines[: SAMPLE + 1], "replace"))
 
 
-def _elements(path: str, data: bytes) -> list[Any]:
+def elements_of(path: str, data: bytes) -> list[Any]:
+    """The elements of a file that is one array."""
     try:
         return json_lines.elements(data)
     except ValueError as error:
@@ -87,7 +88,7 @@ def read_batches(files: Files, schema: pa.Schema) -> Iterator[Batch]:
             if files.format == "parquet":
                 yield from _parquet_batches(path, schema)
             elif files.format == "csv":
-                yield from _csv_batches(path, files, schema.names)
+                yield from csv_batches(path, files, schema.names)
             else:
                 yield from _json_batches(path, files, schema)
 
@@ -98,7 +99,8 @@ def count_readable(files: Files, schema: pa.Schema, name: str, format: TimeForma
     return sum(len(batch.rows) - read_times(column_of(batch.rows, name), format).null_count for batch in batches)
 
 
-def _open_parquet(path: str) -> pq.ParquetFile:
+def open_parquet(path: str) -> pq.ParquetFile:
+    """A file of Parquet, whose metadata can be read."""
     with _damaged_parquet(path):
         return pq.ParquetFile(path)
 
@@ -115,7 +117,7 @@ def _damaged_parquet(path: str) -> Iterator[None]:
         ) from None
 
 
-def _rows_of(path: str, file: pq.ParquetFile, **options: Any) -> Iterator[pa.RecordBatch]:
+def rows_of_parquet(path: str, file: pq.ParquetFile, **options: Any) -> Iterator[pa.RecordBatch]:
     """The batches of a file."""
     batches = file.iter_batches(**options)
     while True:
@@ -127,10 +129,10 @@ def _rows_of(path: str, file: pq.ParquetFile, **options: Any) -> Iterator[pa.Rec
 
 
 def _parquet_batches(path: str, schema: pa.Schema) -> Iterator[Batch]:
-    file = _open_parquet(path)
+    file = open_parquet(path)
     there = [name for name in schema.names if name in file.schema_arrow.names]
     leaves = [leaf for name in there for leaf in _leaves(schema.field(name))]
-    for batch in _rows_of(path, file, batch_size=ROWS, columns=leaves):
+    for batch in rows_of_parquet(path, file, batch_size=ROWS, columns=leaves):
         columns = []
         for field in schema:
             if field.name not in there:
@@ -153,7 +155,7 @@ def _leaves(field: pa.Field) -> list[str]:
     return [f"{field.name}.{leaf}" for inner in field.type for leaf in _leaves(inner)]
 
 
-def _csv_batches(path: str, files: Files, wanted: Sequence[str]) -> Iterator[Batch]:
+def csv_batches(path: str, files: Files, wanted: Sequence[str]) -> Iterator[Batch]:
     """All values are texts. Rows with more or fewer values than there are columns are rejected, and with open quotes."""
     dialect, wrong, lines = dialect_of(path, files), list[str](), list[str]()
     if not dialect.names:
@@ -169,7 +171,7 @@ def _csv_batches(path: str, files: Files, wanted: Sequence[str]) -> Iterator[Bat
         wrong.append(f'row: a quote is not closed "{line[: json_lines.SHOWN]}"')
         lines.append(line)
 
-    whole = WholeRows(_utf8(path, files), dialect.separator, len(dialect.names), CSV_BLOCK, refuse_line)
+    whole = WholeRows(open_utf8(path, files), dialect.separator, len(dialect.names), CSV_BLOCK, refuse_line)
     try:
         reader = pa.csv.open_csv(
             io.BufferedReader(whole, READ),
@@ -206,15 +208,15 @@ def dialect_of(path: str, files: Files) -> Dialect:
 
 
 def _json_batches(path: str, files: Files, schema: pa.Schema) -> Iterator[Batch]:
-    with _utf8(path, files) as file:
+    with open_utf8(path, files) as file:
         if files.dialect.is_array:
-            yield Batch(*json_lines.read_values(_elements(path, file.read()), schema))
+            yield Batch(*json_lines.read_values(elements_of(path, file.read()), schema))
             return
         for block in json_lines.blocks(file):
             yield Batch(*json_lines.read_block(block, schema))
 
 
-def _utf8(path: str, files: Files) -> IO[bytes]:
+def open_utf8(path: str, files: Files) -> IO[bytes]:
     """The bytes of a file in UTF-8, without a mark at the beginning."""
     file = open_file(path)
     if files.dialect.encoding != "utf-8":

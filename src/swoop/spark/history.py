@@ -20,6 +20,7 @@ from swoop.join.keys import find_by
 from swoop.similarity import Similarity
 from swoop.spark.cuts import Every
 from swoop.spark.rows import (
+    GIVEN,
     Names,
     find_keep,
     find_spark_window,
@@ -150,7 +151,7 @@ def rejected(
     names = Names(id, time, tokens, stream, reason=reason)
     names.check(sets)
     kind = time_kind(sets, time)
-    columns = [name for name in sets.columns if name.lower() not in ("reason", "row")]
+    columns = [name for name in sets.columns if name.lower() not in ("reason", "row", GIVEN)]
     places = [place for place, name in enumerate(sets.columns) if name in columns]
     plain, names = names.plain(sets)
     shown = [_collectable(plain, plain.columns[place]) for place in places]

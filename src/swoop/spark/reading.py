@@ -24,10 +24,10 @@ from swoop.reading.tables import SAMPLE, dialect_of, read_sample
 from swoop.reasons import SHOWN
 from swoop.spark.dates import read_times
 from swoop.spark.preparation import token_column
-from swoop.spark.rows import join_texts, quoted
+from swoop.spark.rows import GIVEN, join_texts, quoted
 
 CORRUPT = "_corrupt_record"  # where Spark puts lines that it cannot read
-ROW = "__row"
+ROW, FILE = "__row", "__file"
 
 
 def look(spark: SparkSession, files: Files) -> tuple[Files, pa.Table]:
@@ -57,16 +57,27 @@ def from_lines(files: Files, lines: list[str]) -> tuple[Files, pa.Table]:
     return replace(files, dialect=replace(dialect, encoding=given.encoding), notes=notes), sample
 
 
-def read_rows(spark: SparkSession, files: Files, sample: pa.Schema, numbered: bool = False) -> DataFrame:
-    """All rows, numbered in the order of the files if asked for."""
+def read_rows(
+    spark: SparkSession, files: Files, sample: pa.Schema, numbered: bool = False, with_files: bool = False
+) -> DataFrame:
+    """All rows, numbered in the order of the files and with the names of these, if asked for."""
     if files.format == "csv" and len(files.paths) > 1:  # each may have its own order of columns
         parts = [_one_file(spark, files, path, sample) for path in files.paths]
     elif numbered:  # a scan of several files mixes them
         parts = [_reader(spark, spark.read, files, sample).load(name) for name in _patterns(files)]
     else:
         parts = [_reader(spark, spark.read, files, sample).load(_patterns(files))]
+    if with_files:
+        parts = [part.select(*map(quoted, part.columns), _file(part).alias(FILE)) for part in parts]
     together: DataFrame = reduce(lambda one, other: one.unionByName(other, allowMissingColumns=True), parts)
     return together.zipWithIndex(ROW) if numbered else together
+
+
+def _file(rows: DataFrame) -> Column:
+    """The file of a row: its path, or its address if it is not on this machine."""
+    address = rows.metadataColumn("_metadata")["file_path"]
+    address = F.url_decode(F.replace(address, F.lit("+"), F.lit("%2B")))
+    return F.regexp_replace(address, "^file:/+", "/")
 
 
 def _one_file(spark: SparkSession, files: Files, path: str, sample: pa.Schema) -> DataFrame:
@@ -130,8 +141,11 @@ def _type(rows: DataFrame, name: str) -> T.DataType:
     return rows.select(_column(rows, name)).schema[0].dataType
 
 
-def prepare(rows: DataFrame, reading: Reading) -> DataFrame:
-    """Rows as sets: id, time, text or tokens, stream, and ``reason``: what is wrong with a row; null if nothing is, so far."""
+def prepare(rows: DataFrame, reading: Reading, whole: bool = False) -> DataFrame:
+    """Rows as sets: id, time, text or tokens, stream, and ``reason``: what is wrong with a row; null if nothing is, so far.
+
+    With ``whole``, the rows come along with all of their columns, for those that are rejected, and so does the file of each.
+    """
     columns = reading.columns
     if columns.id is None and ROW not in rows.columns:
         raise InvalidArgument("the rows of a stream need ids; name their column with --id")
@@ -152,6 +166,10 @@ def prepare(rows: DataFrame, reading: Reading) -> DataFrame:
     if columns.stream is not None:
         found["stream"] = _column(rows, columns.stream).cast("string")
     found |= {name: _column(rows, name) for name in columns.keep if name not in found}
+    if whole:
+        row = F.struct(*(quoted(name) for name in rows.columns if name not in (CORRUPT, ROW, FILE)))
+        found[GIVEN] = F.struct(found["line"].cast("string").alias("line"), row.alias("row"))
+        found[FILE] = quoted(FILE) if FILE in rows.columns else F.lit(None).cast("string")
     # in two steps, so that nothing is done twice
     sets = rows.select(*(column.alias(name) for name, column in found.items()))
     given = ("given_id", "given_time", "line")

@@ -24,6 +24,10 @@ _KEY_TYPES = (
 """Not floating-point numbers, which may differ and yet be equal."""
 
 
+GIVEN = "__given"
+"""A column that has the whole ``row`` as it was given, where others were made of parts of it, or the ``line`` that is none."""
+
+
 @dataclass(frozen=True)
 class Names:
     """The names of the columns. Without ``stream``, all sets are of one stream; ``text`` is shown to people.
@@ -292,6 +296,10 @@ def why_unusable(sets: DataFrame, names: Names, kind: TimeKind) -> Column:
 
 def row_in_json(sets: DataFrame, columns: list[str]) -> Column:
     """The whole row as it was given, under the names of its columns. Readable, whatever bytes there are."""
+    if GIVEN in columns:
+        field = sets.schema.fields[columns.index(GIVEN)]
+        shown = readable(F.col(field.name), field.dataType)
+        return F.coalesce(F.trim(shown["line"]), F.to_json(shown["row"], {"ignoreNullFields": "false"}))
     found = (readable(F.col(field.name), field.dataType) for field in sets.schema)
     given = F.struct(*(column.alias(name) for column, name in zip(found, columns, strict=True)))
     return F.to_json(given, {"ignoreNullFields": "false"})
