@@ -16,7 +16,8 @@ import pytest
 
 import swoop
 
-NOTICE = "swoop: compiling the engine for this machine, once"
+LONG = "swoop: compiling the engine for this machine, once; this takes about a minute ..."
+NOTICE = "swoop: compiling a small part of the engine for this machine, once; this takes a few seconds ..."
 RUN = "import swoop; j = swoop.TopKJoin(k=1, window=2); j.insert([1], 1); j.insert([1], 2); print(len(j.topk()))"
 SMALL = """
 from swoop.engine.compile import kernel
@@ -114,6 +115,39 @@ def test_a_warmup_can_be_of_everything() -> None:
     assert kernels.pop("swoop.engine.arrival settle_spare") == 0, done.stderr
     assert len(kernels) > 20
     assert set(kernels.values()) == {1}
+
+
+IN_TURN = """
+import sys
+from swoop.engine.compile import kernel
+
+@kernel
+def insert_sets(a):
+    return a + 1
+
+@kernel
+def add(a, b):
+    return a + b
+
+for name in sys.argv[1:]:
+    globals()[name](*range(2 if name == "add" else 1))
+"""
+
+
+def test_the_notice_says_how_long_it_takes(tmp_path: Path) -> None:
+    """A minute where a large kernel is missing, or will be; where it is there, seconds. Nobody is told twice."""
+
+    def said(cache: str, *names: str) -> list[str]:
+        code = f"import runpy, sys; sys.argv = {['', *names]!r}; runpy.run_path({str(tmp_path / 'in_turn.py')!r})"
+        done = python(code, tmp_path / cache)
+        assert done.returncode == 0, done.stderr
+        return done.stderr.splitlines()
+
+    (tmp_path / "in_turn.py").write_text(IN_TURN)
+    assert said("one", "add", "insert_sets") == [LONG]
+    assert said("other", "insert_sets") == [LONG]
+    assert said("other", "insert_sets", "add") == [NOTICE]
+    assert said("other", "add", "insert_sets") == []
 
 
 def test_a_warm_cache_is_used_without_a_word(small: Path, warm_cache: Path) -> None:

@@ -37,7 +37,10 @@ LEVELS = {"x86_64": ("x86-64-v3", ("avx2", "bmi", "bmi2", "f16c", "fma", "lzcnt"
 LONGEST = 180.0
 """Seconds for which the machine code of another process is waited for. It may have been stopped in the middle."""
 
-_notice_shown = False
+LARGE = "insert_sets"
+"""The kernel that most of the engine is compiled into, of each way to join: without it, compiling takes seconds."""
+
+_noticed: set[bool] = set()  # whether it was told that compiling takes long, or that it does not
 
 _ENGINE = Path(__file__).parent
 _PACKAGE = _ENGINE.parent
@@ -169,9 +172,13 @@ class KernelCache(caching.FunctionCache):  # type: ignore[misc]
     """The machine code of a kernel on disk."""
 
     _impl_class = _Implementation
+    _large: ClassVar[list[KernelCache]] = []
 
     def __init__(self, function: Callable[..., Any]) -> None:
         super().__init__(function)
+        self._is_large = function.__name__ == LARGE
+        if self._is_large:
+            self._large.append(self)
         prebuilt = os.path.isdir(os.path.join(os.path.dirname(function.__code__.co_filename), PREBUILT))
         self._prebuilt = _Prebuilt(function) if prebuilt and level() else None
         self._turn = Turn(Path(self._cache_path, f"{self._impl.filename_base}.lock"))
@@ -179,7 +186,7 @@ class KernelCache(caching.FunctionCache):  # type: ignore[misc]
     def load_overload(self, signature: Any, target_context: Any) -> Any:
         found = self._find(signature, target_context)
         if found is None:
-            _show_notice()
+            _show_notice(self._is_large or self._is_first())
             self._turn.take()
             found = self._find(signature, target_context)  # another process may have compiled it meanwhile
             if found is not None:
@@ -206,6 +213,10 @@ class KernelCache(caching.FunctionCache):  # type: ignore[misc]
             return any(found._cache_file._load_index() for found in (self, self._prebuilt) if found is not None)
         return False
 
+    def _is_first(self) -> bool:
+        """Whether no large kernel of this process has machine code yet, so that one will be compiled next."""
+        return bool(self._large) and not any(kernel.is_filled() for kernel in self._large)
+
     def save_overload(self, signature: Any, data: Any) -> None:
         with suppress(OSError):  # a read-only cache: compiled for this process only
             super().save_overload(signature, data)
@@ -231,11 +242,13 @@ def prebuilt_kernels() -> int:
     return kernels_in(_ENGINE / PREBUILT) if indexes and numba.__version__.encode() in indexes[0].read_bytes() else 0
 
 
-def _show_notice() -> None:
-    global _notice_shown
-    if not _notice_shown:
-        _notice_shown = True
-        print("swoop: compiling the engine for this machine, once; this takes about a minute ...", file=sys.stderr)
+def _show_notice(takes_long: bool) -> None:
+    """Tell whoever waits, once. That it takes seconds may be wrong if more is needed, and then it is told anew."""
+    if takes_long in _noticed or True in _noticed:
+        return
+    _noticed.add(takes_long)
+    what, time = ("the engine", "about a minute") if takes_long else ("a small part of the engine", "a few seconds")
+    print(f"swoop: compiling {what} for this machine, once; this takes {time} ...", file=sys.stderr)
 
 
 if __name__ == "__main__":
