@@ -143,7 +143,7 @@ def test_families_as_lines_and_json(capsys: pytest.CaptureFixture[str]) -> None:
     find_family_view(False).changed(changes, waves)
     lines = capsys.readouterr().out.splitlines()
     assert [line.split()[5] for line in lines] == ["born", "born", "grew", "grew"]
-    assert "0, 10 records: Win a phone" in lines[-2]
+    assert "0, 10 records, 8 of them new: Win a phone" in lines[-2]
     find_family_view(True).changed(changes, waves)
     told = [json.loads(line) for line in capsys.readouterr().out.splitlines()]
     assert len(told) == len(changes)

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections import Counter
 from collections.abc import Sequence
 from typing import TYPE_CHECKING, Any, Protocol
 
@@ -53,18 +54,24 @@ class FamilyJsonView(View):
 
 
 class FamilyLinesView(LinesView):
-    """A line when a family is born, has grown, becomes part of another one, or ends; and what is there at the end."""
+    """A line when a family is born, has grown, becomes part of another one, or ends; and what is there at the end.
+
+    A wave grows with every record, so all of its growth since the last look is one line, which says how many came.
+    """
 
     def changed(self, changes: Sequence[FamilyChange], handle: HasFamilies) -> None:
         last = {change.key: place for place, change in enumerate(changes) if change.kind in ("born", "grew")}
+        grown = Counter(change.key for change in changes if change.kind == "grew")
         for place, change in enumerate(changes):
             if last.get(change.key, place) != place and change.kind == "grew":
-                continue  # one line per family and look is enough
+                continue
             line = f"{shown_time(change.time)}  {change.kind:9}  {shown_id(change.family)}"
             line += "" if change.into is None else f" into {shown_id(change.into)}"
             count = change.total if change.kind == "ended" else change.size
             if count is not None:
                 line += f", {counted(count, 'record', 'records')}{' in all' if change.kind == 'ended' else ''}"
+            if change.kind == "grew" and grown[change.key] > 1:
+                line += f", {grown[change.key]:,} of them new"
             text = handle.texts(change)[1]
             line += "" if text is None else f": {short(text)}"
             results().print(line, soft_wrap=True)
