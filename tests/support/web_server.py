@@ -10,7 +10,7 @@ from contextlib import contextmanager
 from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
 from typing import Any
 
-HANG, DROP = -1, -2
+HANG, DROP, DRIP = -1, -2, -3
 
 
 class WebServer:
@@ -35,6 +35,10 @@ class WebServer:
                 outer.posted.append((code, body))
                 if code == HANG:
                     outer.freed.wait(60)
+                if code == DRIP:  # an answer that never ends, and is never silent
+                    self.wfile.write(b"HTTP/1.1 200 OK\r\nX-More: ")
+                    while not outer.freed.wait(0.02):
+                        self.wfile.write(b"x")
                 if code > 0:
                     self.send_response(code)
                     if 300 <= code < 400:

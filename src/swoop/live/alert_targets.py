@@ -8,6 +8,7 @@ import shutil
 import signal
 import subprocess
 import tempfile
+import threading
 import urllib.error
 import urllib.request
 from collections.abc import Sequence
@@ -42,7 +43,28 @@ class WebAddress:
         return f"{parts.scheme}://{parts.netloc}"
 
     def deliver(self, message: bytes) -> Failure | None:
-        """Post a message. Every answer from 200 to 299 means that it has arrived."""
+        """Post a message. Every answer from 200 to 299 means that it has arrived, if it comes in time.
+
+        A timeout of a socket begins anew with every byte, and names are looked up without one, so a thread is waited for.
+        """
+        found: list[Failure | Exception | None] = []
+
+        def work() -> None:
+            try:
+                found.append(self._post(message))
+            except Exception as error:
+                found.append(error)
+
+        thread = threading.Thread(target=work, name="swoop alert", daemon=True)
+        thread.start()
+        thread.join(TIMEOUT)
+        if not found:
+            return Failure(f"{self!r} did not answer within {TIMEOUT:g} seconds")
+        if isinstance(found[0], Exception):
+            raise found[0]
+        return found[0]
+
+    def _post(self, message: bytes) -> Failure | None:
         headers = {"Content-Type": "application/json", "User-Agent": "swoop"}
         request = urllib.request.Request(self.url, message, headers, method="POST")  # noqa: S310 - http or https
         try:
