@@ -198,6 +198,13 @@ class Clock:
         clamped = min(max(ticks, FIRST_DATETIME), LAST_DATETIME)
         return (EPOCH if self.kind == "naive" else EPOCH_UTC) + dt.timedelta(microseconds=clamped)
 
+    @property
+    def bounds(self) -> tuple[int, int]:
+        """The first and the last tick that a set can have."""
+        if self.kind in ("naive", "aware") and self.window.kind != "count":
+            return FIRST_DATETIME, LAST_DATETIME
+        return -LATEST + 1, LATEST - 1
+
     def result_time(self, ticks: int) -> Time:
         """The time of a result. In a count window it is an arrival number, whatever times the sets have."""
         return ticks if self.window.kind == "count" else self.time(ticks)

@@ -5,6 +5,7 @@ Tests of swoop.engine.contents, swoop.join.ipc, swoop.join.restoring.
 
 from __future__ import annotations
 
+import datetime as dt
 import struct
 import subprocess
 import sys
@@ -22,6 +23,7 @@ import swoop
 from swoop.engine.contents import checked_sets
 from swoop.engine.tokens import Texts, Tokens
 from swoop.errors import InvalidData, InvalidFile
+from swoop.times import FIRST_DATETIME, LAST_DATETIME
 from tests.support.crafted import (
     FILES,
     Members,
@@ -136,6 +138,27 @@ def test_refused(tmp_path: Path, change: Callable[[Members], None], why: str) ->
     change(members)
     with pytest.raises(InvalidFile, match=f"(?s)damaged: .*{why}.*Use a copy of it, or save the join again"):
         swoop.TopKJoin.load(put(tmp_path / "join", members))
+
+
+@pytest.mark.parametrize("family", [False, True])
+@pytest.mark.parametrize("beyond", ["now", "window.arrow", "changes.arrow"])
+def test_times_that_are_no_dates(tmp_path: Path, beyond: str, family: bool) -> None:
+    """Datetimes end with the year 9999, and what is beyond could be loaded but not shown."""
+    given: dict[str, Any] = {"window": "9999 days", "track_changes": True}
+    made: Any = swoop.Families(0.5, **given) if family else swoop.TopKJoin(k=2, copies="once", **given)
+    for second in range(4):
+        made.insert(["a", "b", str(second)], dt.datetime(1, 1, 2, 0, 0, second))
+    members = members_of(made)
+    early, late = FIRST_DATETIME - 1, LAST_DATETIME + 1
+    if beyond == "now":
+        with_settings(now=late, index_time=late, window={"kind": "duration", "length": 2**61})(members)
+    else:
+        with_column(beyond, "time", lambda values: [early, *values[1:]])(members)
+    if beyond == "window.arrow":
+        where = "families.arrow" if family else beyond
+        with_column(where, "first_seen", lambda values: [early, *values[1:]])(members)
+    with pytest.raises(InvalidFile, match="(?s)damaged: .*(no date|time of a change)"):
+        type(made).load(put(tmp_path / "saved", members))
 
 
 def test_valid_records(tmp_path: Path) -> None:

@@ -120,6 +120,8 @@ def _restore(families: Families, settings: dict[str, Any], window: pa.Table, row
     check_window(first, contents.times, settings["index_time"], families.window.duration)
     restore_clock(families, settings, contents)
     known = _read_families(window, rows, contents)
+    earliest = families._clock.bounds[0]
+    demand(bool((known.families["first_seen"] >= earliest).all()), "a family was first seen at a time that is no date")
     ids = read_ids(window, "id")
     if any(name is not None for name in ids):
         families._ids.add(first, first, ids, len(ids))
@@ -133,7 +135,7 @@ def _restore(families: Families, settings: dict[str, Any], window: pa.Table, row
     demand(families.track_changes or not changes.num_rows, "there are changes, but they are not to be tracked")
     if families.track_changes:
         there = engine.families()[1]["first"].tolist()
-        families._feed.restore(_read_changes(changes, engine, there) if changes.num_rows else None, there)
+        families._feed.restore(_read_changes(changes, engine, there, earliest) if changes.num_rows else None, there)
 
 
 def _read_families(window: pa.Table, table: pa.Table, contents: Contents) -> Known:
@@ -169,7 +171,7 @@ def check_families(known: Known, first: int, times: np.ndarray) -> None:
         demand(bool((is_right & (rows["first_seen"] > -LATEST)).all()), "a family was not first seen when its first set came")
 
 
-def _read_changes(table: pa.Table, engine: Any, there: list[int]) -> FamilyRows:
+def _read_changes(table: pa.Table, engine: Any, there: list[int], earliest: int) -> FamilyRows:
     """Changes that could have been, the last of which have led to the families of now."""
     rows = np.zeros(table.num_rows, FAMILY_CHANGE)
     rows["size"] = -1
@@ -177,7 +179,7 @@ def _read_changes(table: pa.Table, engine: Any, there: list[int]) -> FamilyRows:
         if name in table.column_names:
             rows[name] = read_numbers(table, name)
     ranges = {
-        "time": (-LATEST + 1, engine.now),
+        "time": (earliest, engine.now),
         "kind": (0, len(KINDS) - 1),
         "family": (0, engine.arrivals - 1),
         "into": (-1, engine.arrivals - 1),
@@ -201,11 +203,11 @@ def _read_changes(table: pa.Table, engine: Any, there: list[int]) -> FamilyRows:
             found.remove(family)
         else:
             found.add(family)
-    _check_told(rows, representatives, engine)
+    _check_told(rows, representatives, engine, earliest)
     return FamilyRows(rows, families, into, representatives)
 
 
-def _check_told(rows: np.ndarray, representatives: list[Any], engine: Any) -> None:
+def _check_told(rows: np.ndarray, representatives: list[Any], engine: Any, earliest: int) -> None:
     """Raise ValueError unless families can have been what changes tell of them; with a size of -1, they tell nothing."""
     is_told = rows["size"] >= 0
     demand(np.array_equal([name is not None for name in representatives], is_told), "a newest set of a change has no id")
@@ -214,6 +216,6 @@ def _check_told(rows: np.ndarray, representatives: list[Any], engine: Any) -> No
     is_right = (told["size"] == 0) == ended
     is_right &= (told["total"] >= np.maximum(told["size"], 2)) & (told["total"] <= engine.arrivals)
     demand(bool(is_right.all()), "a family of a change has a size or a total that it cannot have")
-    is_right = (told["first_seen"] > -LATEST) & (told["first_seen"] <= told["time"])
+    is_right = (told["first_seen"] >= earliest) & (told["first_seen"] <= told["time"])
     is_right &= (told["newest"] > told["family"]) & (told["newest"] < engine.arrivals)
     demand(bool(is_right.all()), "a family of a change has a first or a newest set that it cannot have")

@@ -17,7 +17,7 @@ from swoop.engine.tokens import Texts, Tokens
 from swoop.join.feed import KINDS, Rows
 from swoop.results import Id
 from swoop.similarity import COSINE, DICE, JACCARD, MAX_SET_SIZE
-from swoop.times import LATEST, TimeKind
+from swoop.times import FIRST_DATETIME, LAST_DATETIME, LATEST, TimeKind
 
 if TYPE_CHECKING:
     from swoop.engine.engine import Engine
@@ -100,6 +100,10 @@ def restore_clock(join: Arrivals, settings: dict[str, Any], contents: Contents) 
     else:
         demand(now == index_time, f"the time is {now}, but the index time is {index_time}")
     clock.moved(kind, now)
+    is_datetime = kind in ("naive", "aware")
+    demand(not is_datetime or FIRST_DATETIME <= now <= LAST_DATETIME, f"the time is {now}, which is no date")
+    firsts = contents.times if contents.names is None else np.concatenate((contents.times, contents.names.first_seen))
+    demand(bool((firsts >= clock.bounds[0]).all()), "a set has a time that is no date")
 
 
 def read_counters(given: dict[str, Any], known: dict[str, int]) -> dict[str, int]:
@@ -158,14 +162,15 @@ def _read_changes(join: TopKJoin, changes: pa.Table, top: np.ndarray) -> Rows:
     for field in TOLD:
         rows[field] = read_numbers(changes, field)
     bounded = join.similarity.kind in (JACCARD, COSINE, DICE)
+    first, last = join._clock.bounds
     ranges: dict[str, tuple[float, float]] = {
-        "time": (-LATEST + 1, join._engine.now),
+        "time": (first, join._engine.now),
         "kind": (0, len(KINDS) - 1),
         "key": (0.0, 1.0) if bounded else (-np.finfo(np.float64).max, np.finfo(np.float64).max),
         "newer": (1, join._engine.arrivals - 1),
         "older": (0, join._engine.arrivals - 2),
         "overlap": (1, MAX_SET_SIZE),
-        "start": (-LATEST + 1, LATEST - 1),
+        "start": (first, last),
         "end": (-2 * LATEST + 1, 2 * LATEST - 1),
         "newer_side": (0, 1 if join.two_streams else 0),
     }
@@ -177,14 +182,14 @@ def _read_changes(join: TopKJoin, changes: pa.Table, top: np.ndarray) -> Rows:
     newer, older = read_ids(changes, "newer_id"), read_ids(changes, "older_id")
     demand(None not in newer and None not in older, "a set of a change has no id")
     _check_changes(rows, top, join.k)
-    return Rows(rows, newer, older, _read_seen(changes) if join.copies == "once" else None)
+    return Rows(rows, newer, older, _read_seen(changes, (first, last)) if join.copies == "once" else None)
 
 
-def _read_seen(changes: pa.Table) -> np.ndarray:
+def _read_seen(changes: pa.Table, bounds: tuple[int, int]) -> np.ndarray:
     seen = np.zeros(changes.num_rows, SEEN)
     for field in SEEN.names or ():
         column = seen[field] = read_numbers(changes, field)
-        least, most = (0, MAX_COUNT) if field.endswith("copies") else (-LATEST + 1, LATEST - 1)
+        least, most = (0, MAX_COUNT) if field.endswith("copies") else bounds
         demand(bool(((column >= least) & (column <= most)).all()), f"{field} of a change is not from {least} to {most}")
     return seen
 
