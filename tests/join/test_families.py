@@ -312,7 +312,7 @@ def test_bad_parameters(arguments: Any, error: type[Exception], why: str) -> Non
         (lambda f: f.families(-1), InvalidArgument, "n must be at least 0"),
         (lambda f: f.families(True), InvalidType, "n must be an integer"),
         (lambda f: f.families(order="largest"), InvalidArgument, "'size', 'newest' or 'growing'"),
-        (lambda f: f.members("nobody"), NotInWindow, "there is no family 'nobody'"),
+        (lambda f: f.members("nobody"), NotInWindow, "there is no family 'nobody'.*, id=\"id\""),
         (lambda f: f.members(2), NotInWindow, "of at least two sets"),
         (lambda f: f.members(1.5), InvalidType, "an id is"),
         (lambda f: f.advance(None), InvalidTime, "needs times"),

@@ -184,7 +184,8 @@ class Families(Arrivals):
         tokens, time, id
             The names of the columns. Tokens may also be made from columns of text, by :func:`swoop.words`,
             :func:`swoop.word_ngrams` or :func:`swoop.char_ngrams`. ``time=None`` where sets have no times (:func:`swoop.last`
-            and unbounded windows). Without ``id``, sets have their arrival numbers for ids, whatever columns there are.
+            and unbounded windows). Without ``id``, sets have their arrival numbers for ids, also where there is a column
+            of that name, which :func:`swoop.families_history` would take: name it with ``id="id"``.
         keep
             Columns to come along, such as ``["text", "author"]``: of the representative of a family, results have them as
             ``representative_text`` and so on, and families in ``record``. They are kept until the sets leave the window.

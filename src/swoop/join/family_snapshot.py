@@ -92,7 +92,8 @@ class FamilySnapshot:
             name = read_id(id)
             places = np.array([place for place, first in enumerate(firsts.tolist()) if self.ids.get(first) == name], int)
         if not len(places):
-            raise no_family(id)
+            names = [self.ids.get(first) for first in firsts.tolist()]
+            raise no_family(id, are_numbered=bool(names) and all(isinstance(name, int) for name in names))
         number = self.numbers[places[firsts[places].argmin()]]
         return np.flatnonzero(self.members == number)
 
@@ -110,11 +111,12 @@ class FamilySnapshot:
         return None if self.kept_texts is None else self.kept_texts.get(arrival, "text")
 
 
-def no_family(id: object) -> NotInWindow:
-    """What to raise if there is none of that name."""
+def no_family(id: object, are_numbered: bool = False) -> NotInWindow:
+    """What to raise if there is none of that name. Where ids are numbers, a text may hint at a column of ids."""
+    hint = '; ids here are integers, such as arrival numbers: insert_many(..., id="id") takes those of a column "id"'
     return NotInWindow(
         f"there is no family {id!r:.60} of at least two sets with one in the window: it has ended or become part "
-        "of another one, which changes() tells, or it never was"
+        f"of another one, which changes() tells, or it never was{hint if are_numbered and isinstance(id, str) else ''}"
     )
 
 

@@ -268,7 +268,8 @@ class TopKJoin(Arrivals):
         tokens, time, id, stream
             The names of the columns. Tokens may also be made from columns of text, by :func:`swoop.words`,
             :func:`swoop.word_ngrams` or :func:`swoop.char_ngrams`. ``time=None`` where sets have no times (:func:`swoop.last`
-            and unbounded windows). Without ``id``, sets have their arrival numbers for ids, whatever columns there are.
+            and unbounded windows). Without ``id``, sets have their arrival numbers for ids, also where there is a column
+            of that name, which :func:`swoop.history` would take: name it with ``id="id"``.
         keep
             Columns to come along, such as ``["text", "author"]``: results have them as ``newer_text``, ``older_text`` and so
             on, and pairs in ``newer_record`` and ``older_record``. They are kept until the sets leave the window. Where copies
