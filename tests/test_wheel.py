@@ -6,6 +6,7 @@ import io
 import os
 import pickle
 import re
+import shutil
 import subprocess
 import sys
 import zipfile
@@ -22,9 +23,15 @@ UV = Path(sys.executable).parent / "uv"
 CONSTRAINTS = ROOT / "constraints.txt"
 
 
+def plain_environment() -> dict[str, str]:
+    """Without what would lead to this repository, or to the make that runs the tests."""
+    own = ("PYTHON", "VIRTUAL_ENV", "NUMBA_", "MAKE", "MFLAGS", "COV")
+    return {key: value for key, value in os.environ.items() if not key.startswith(own)}
+
+
 def run(*command: str | Path, cwd: Path, **more: str) -> str:
-    environment = {key: value for key, value in os.environ.items() if not key.startswith(("PYTHON", "VIRTUAL_ENV"))}
-    done = subprocess.run(command, cwd=cwd, env={**environment, **more}, capture_output=True, text=True, timeout=300)
+    environment = {**plain_environment(), **more}
+    done = subprocess.run(command, cwd=cwd, env=environment, capture_output=True, text=True, timeout=300)
     assert done.returncode == 0, done.stdout + done.stderr
     return done.stdout
 
@@ -55,9 +62,46 @@ def build(folder: Path, **settings: str) -> Path:
     return found
 
 
+FILL = """
+import os, shutil, sys
+from pathlib import Path
+import swoop.engine, swoop.text
+from swoop.engine.machine_code import cache_directory, level
+
+assert os.environ["NUMBA_CPU_NAME"] == level()
+for package in (swoop.engine, swoop.text):
+    there = cache_directory(package.__file__)
+    shutil.copytree(Path(sys.argv[1], f"{package.__name__.rpartition('.')[2]}_digest"), there)
+"""
+"""Fills the cache that kernels are about to be compiled into, as if that had been done."""
+
+
 @pytest.fixture(scope="module")
 def wheel(tmp_path_factory: pytest.TempPathFactory, code: Path) -> Path:
-    return build(tmp_path_factory.mktemp("dist"), SWOOP_MACHINE_CODE=str(code))
+    """What ``make wheel`` makes of a copy of this repository. All kernels are there before it compiles them."""
+    copy = tmp_path_factory.mktemp("copy")
+    for name in ("Makefile", "pyproject.toml", "constraints.txt", "hatch_build.py", "README.md", "LICENSE"):
+        shutil.copy(ROOT / name, copy)
+    shutil.copytree(ROOT / "src", copy / "src", ignore=shutil.ignore_patterns("__pycache__"))
+    run(UV, "venv", "--quiet", "--python", sys.executable, "environment", cwd=copy)
+    (copy / "bin").mkdir()
+    (copy / "bin" / "uv").symlink_to(UV)
+    (copy / "fill.py").write_text(FILL)
+    python = f"PYTHONPATH=src '{sys.executable}'"
+    fill = f"case \"$*\" in *warmup*) {python} fill.py '{code}' || exit 1;; esac"
+    (copy / "bin" / "python").write_text(f'#!/bin/sh\n{fill}\n{python} "$@"\n')
+    (copy / "bin" / "python").chmod(0o755)
+    for name in (".swoop", ".ready"):
+        (copy / "environment" / name).touch()
+    done = subprocess.run(
+        ["make", "wheel", "VENV=environment", "BIN=bin"], cwd=copy, env=plain_environment(), capture_output=True, text=True
+    )
+    assert done.returncode == 0, done.stdout + done.stderr
+    assert "swoop: compiling" not in done.stderr
+    assert "swoop: the engine is compiled and ready" in done.stderr
+    (found,) = (copy / "dist").glob("*.whl")
+    assert done.stdout.split()[-1] == f"dist/{found.name}"
+    return found
 
 
 def files_of(wheel: Path) -> set[str]:
