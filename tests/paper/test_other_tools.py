@@ -163,6 +163,27 @@ def test_over_the_limit_batches_are_spread(data_set: DataSet, monkeypatch: pytes
     assert seen["rate"] == 10.0
 
 
+def test_short_texts_of_several_files(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Each file has a table and a chart; a headline without words is no set."""
+    found = [ToolResult("Swoop", 70_998.4, 1.0, 4249.2, "exact")]
+    monkeypatch.setattr(comparison, "compare", lambda data_set, *given: found if np.diff(data_set.offsets).all() else [])
+    lines = [f"2003-02-{day:02},{text}" for day, text in enumerate(["fire wins", "?!", "man jailed", "", "rain rain"], 1)]
+    for name in ("a.csv", "headlines.csv"):
+        (tmp_path / name).write_text("\n".join(["ts,text", *lines]))
+    page = tmp_path / "page.md"
+    page.write_text("<!-- measurements -->\n<!-- end of measurements -->\n")
+    files = [part for name in ("a.csv", "headlines.csv") for part in ("--posts", str(tmp_path / name))]
+    command.main(["--docs", str(page), *files, "--window", "2"])
+    text = page.read_text()
+    assert re.findall(r"The first posts of (\S+): (\d+) sets of (\d) tokens", text) == [
+        ("a.csv", "3", "2"),
+        ("headlines.csv", "3", "2"),
+    ]
+    charts = re.findall(r"!\[.+\]\((charts/.+\.svg)\)\n\n\| \| sets/s", text)
+    assert charts == ["charts/comparison.svg", "charts/comparison-headlines.svg"]
+    assert all((tmp_path / chart).is_file() for chart in charts)
+
+
 def test_a_package_that_is_not_there(data_set: DataSet, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(comparison, "find_spec", lambda name: None)
     found = compare(data_set, WINDOW, 5, print)

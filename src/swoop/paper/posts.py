@@ -75,6 +75,8 @@ def sets_of(name: Path, most: int) -> DataSet:
 
     posts, words = own_posts([name]).slice(0, most), swoop.words("text")
     sets = [sorted(set(words(text) or ())) for text in posts["text"].to_pylist()]
+    is_one = pa.array([bool(tokens) for tokens in sets])  # what has no words is no set to others
+    posts, sets = posts.filter(is_one), [tokens for tokens in sets if tokens]
     numbers = {word: number for number, word in enumerate(dict.fromkeys(word for words in sets for word in words))}
     offsets = np.cumsum([0, *map(len, sets)])
     tokens = np.array([numbers[word] for words in sets for word in words], np.int64)
