@@ -34,7 +34,7 @@ def posts() -> Posts:
 
 @pytest.fixture(scope="module")
 def page(posts: Posts) -> Iterator[Page]:
-    with serve(posts, title="Posts <b>") as found:
+    with serve(posts, title="Posts\u202e <b>") as found:
         yield found
 
 
@@ -119,7 +119,7 @@ def test_events_and_coming_back(client: httpx.Client, posts: Posts, page: Page) 
         kind, first, data = next(stream)
         state = json.loads(data)
         assert kind == "snapshot"
-        assert state["title"] == "Posts <b>"
+        assert state["title"] == "Posts<U+202E> <b>"
         posts.post()
         kind, second, data = next(stream)
         assert kind == "difference"

@@ -52,7 +52,7 @@ class Reader:
     """
 
     def __init__(self, title: str, limit: int, clock: Callable[[], float], origin: str | None) -> None:
-        self._title, self._limit, self._clock, self._origin = title, limit, clock, origin
+        self._title, self._limit, self._clock, self._origin = printable(title), limit, clock, origin
         self.pairs: dict[str, Pair] = {}
         self.families = FamilyReader(clock)
         self._rows: dict[str, dict[str, Any]] = {}
