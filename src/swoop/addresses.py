@@ -53,4 +53,13 @@ def spark_pattern(given: str | os.PathLike[str]) -> str:
     file:///a/x\[1\]\*.csv s3a://bucket/*.csv
     """
     address = spark_address(given)
-    return address if is_remote(given) else GLOB.sub(r"\\\g<0>", address)
+    return address if is_remote(given) else escaped(address)
+
+
+def escaped(address: str) -> str:
+    r"""An address that Spark takes for no pattern.
+
+    >>> print(escaped("s3a://bucket/x[1]*.csv"))
+    s3a://bucket/x\[1\]\*.csv
+    """
+    return GLOB.sub(r"\\\g<0>", address)

@@ -302,15 +302,20 @@ def test_wrong_usage(tmp_path: Path, monkeypatch: pytest.MonkeyPatch, arguments:
     assert message in done.stderr
 
 
-def test_files_that_spark_would_read_several_times(tmp_path: Path) -> None:
-    for name in ("in [1]/a.jsonl", "in/what?.jsonl"):
-        (tmp_path / name).parent.mkdir()
-        write_lines(tmp_path / name, posts(history())[:1])
-        done = swoop("stream", (tmp_path / name).parent)
-        assert done.exit_code == 2, done.output
-        assert "has one of the characters [ ] { } * ? \\, so Spark may read it several times; rename it, or move" in " ".join(
-            done.stderr.split()
-        )
+def test_names_that_look_like_patterns(tmp_path: Path) -> None:
+    """Each file is read once."""
+    folder, rows = tmp_path / "in [1]", posts(history())
+    folder.mkdir()
+    for name, part in (("a[1]", rows[:20]), ("b{2,3}*", rows[20:40]), ("c", rows[40:])):
+        write_lines(folder / f"{name}.jsonl", part)
+    done = swoop("stream", folder, "--once", "-w", "20s", "-k", 3, "--json")
+    assert done.exit_code == 0, done.output
+    found = [json.loads(line) for line in done.stdout.splitlines()]
+    assert [(c["kind"], c["newer"], c["older"], c["newer_copies"]) for c in found] == [
+        (change.kind, change.pair.newer, change.pair.older, change.pair.newer_copies)
+        for change in oracle.changes(history(), k=3, window="20s", copies="once")
+    ]
+    assert "60 rows in" in done.stderr
 
 
 def test_how_far_rows_may_be_ahead() -> None:

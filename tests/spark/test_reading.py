@@ -24,7 +24,7 @@ from swoop.reading.sets import Reading, ReadingOptions, decide, find_tokenizer
 from swoop.reading.tables import read_sample
 from swoop.reasons import Reasons
 from swoop.spark import rejected
-from swoop.spark.reading import count_readable, group, look, prepare, read_rows
+from swoop.spark.reading import count_readable, group, look, prepare, read_files, read_rows
 from swoop.times import find_window
 
 DAY = find_window("1 day")
@@ -187,3 +187,18 @@ def test_streams_need_ids(spark: SparkSession, tmp_path: Path) -> None:
     reading = decide(ReadingOptions(), sample, DAY)
     with pytest.raises(InvalidArgument, match="the rows of a stream need ids"):
         prepare(read_rows(spark, files, sample.schema), reading)
+
+
+@pytest.mark.parametrize("format", ["json", "csv", "parquet"])
+def test_names_are_no_patterns(spark: SparkSession, tmp_path: Path, format: str) -> None:
+    """Each file is read once, and no other."""
+    names = [str(tmp_path / f"{name}.{format}") for name in ("a", "a[1]", "b{2,3}", "*", "d?", "e\\", "%20 #é", "p,q")]
+    for number, name in enumerate(names):
+        table = pa.table({"id": [f"{number}"]})
+        if format == "parquet":
+            pq.write_table(table, name)
+        else:
+            Path(name).write_text(f'{{"id": "{number}"}}\n' if format == "json" else f"id\n{number}\n")
+    files = find_files([str(tmp_path)], format)
+    rows = read_files(spark, files, read_sample(files).schema, [f"file:{name}" for name in names[1:]])
+    assert sorted(int(row.id) for row in rows.collect()) == list(range(1, len(names)))

@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Any
 
 import pyarrow as pa
 
-from swoop.addresses import GLOB, is_remote, local_path
+from swoop.addresses import is_remote
 from swoop.cli.avro import Avro
 from swoop.cli.guard import WrongUsage
 from swoop.errors import InvalidArgument
@@ -70,12 +70,6 @@ class FolderSource:
                 f"there is no folder {folder!r} (in {Path.cwd()}); the source must be a folder, kafka://host:port/topic or -"
             )
         names = files_in(folder)
-        strange = next((name for name in map(local_path, (folder, *names)) if GLOB.search(name)), None)
-        if strange is not None:
-            raise WrongUsage(
-                f"{strange!r} has one of the characters [ ] {{ }} * ? \\, so Spark may read it several times; rename it, or "
-                "move it elsewhere if this checkpoint has read it already"
-            )
         if names:
             return cls(replace(find_files(names[:1], format, encoding=encoding, separator=separator), inputs=(folder,)), schema)
         if format is None or schema is None:
@@ -84,7 +78,7 @@ class FolderSource:
             )
         return cls(Files((folder,), (), format, find_dialect(format, b"", encoding, separator)[0]), schema)
 
-    def rows(self, spark: SparkSession, most: str | None = None) -> tuple[DataFrame, pa.Table, Files]:
+    def rows(self, spark: SparkSession, most: str | None = None, cells: int = 1) -> tuple[DataFrame, pa.Table, Files]:
         """The stream, with files of at most so many bytes in a batch, but at least one file; and a sample of its rows."""
         from swoop.live.manifest import find_size
         from swoop.spark.reading import look, stream_rows
@@ -94,7 +88,7 @@ class FolderSource:
             files, sample = look(spark, files)
         elif files.format == "csv":
             files = replace(files, dialect=replace(files.dialect, names=tuple(sample.column_names), header_lines=1))
-        return stream_rows(spark, files, sample.schema, find_size(most or BYTES)), sample, files
+        return stream_rows(spark, files, sample.schema, find_size(most or BYTES), cells > 1), sample, files
 
 
 @dataclass(frozen=True)
@@ -161,7 +155,7 @@ class TopicSource:
             )
         return from_lines(files, lines)[1]
 
-    def rows(self, spark: SparkSession, most: str | None = None) -> tuple[DataFrame, pa.Table, Files]:
+    def rows(self, spark: SparkSession, most: str | None = None, cells: int = 1) -> tuple[DataFrame, pa.Table, Files]:
         """The stream, with at most so many messages in a batch, and a sample. A message that cannot be read is rejected."""
         if self.avro is not None:
             return self._avro_rows(spark, self.avro, most)

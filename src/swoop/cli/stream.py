@@ -10,7 +10,7 @@ import time
 import warnings
 from collections.abc import Callable, Iterator
 from contextlib import ExitStack, contextmanager, suppress
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from typing import TYPE_CHECKING, Any
 
 from swoop.addresses import spark_address
@@ -188,16 +188,23 @@ def stream(
         steps.step("starting Spark")
         finish_compiling = begin_to_compile(options.master, options.cells == 1, **join.kernels(families))
         spark = closing.enter_context(spark_session(options.master, options.memory, **settings))
-        from swoop.spark.reading import prepare
+        from swoop.spark.reading import prepare, read_files
 
         steps.step("reading the input", tasks_of(spark))
-        rows, sample, files = source.rows(spark, options.batch_size)
+        rows, sample, files = source.rows(spark, options.batch_size, options.cells)
         reading = decide(reading_options, sample, window, source=files.name)
         tell(files, reading)
         finish_compiling(steps)
         steps.step("starting the stream")
         timing = {"lateness": lateness, "max_ahead": max_ahead, "cells": options.cells}
-        prepared = _prepared(prepare(rows, reading, whole=options.rejected is not None), reading, join, families, timing)
+        whole = options.rejected is not None
+        prepared = _prepared(prepare(rows, reading, whole=whole), reading, join, families, timing)
+        if isinstance(source, FolderSource):
+            schema = sample.schema
+            prepared = replace(
+                prepared,
+                _read_again=lambda spark, names: prepare(read_files(spark, files, schema, names), reading, whole=whole),
+            )
         place = options.checkpoint
         if pipe is not None and place is None:
             place = closing.enter_context(tempfile.TemporaryDirectory(prefix="swoop-checkpoint-"))

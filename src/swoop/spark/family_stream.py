@@ -68,7 +68,7 @@ def families_stream(
     check_sets(sets, names, "swoop.families_history")
     asked = FamilySpec(min_similarity, find_spark_window(window), similarity)
     spec = make_spec(sets, names, asked, lateness, max_ahead, cells, rate)
-    return FamilyStream(prepared(sets, names, spec), spec)
+    return FamilyStream(prepared(sets, names, spec), spec, names)
 
 
 class FamilyHandle(LiveHandle[LiveFamilies]):

@@ -22,6 +22,7 @@ from swoop.live.outputs import MemoryOutput
 from swoop.live.pieces import Backlog
 from swoop.live.resumable import LateRow, LiveStats, ResumableStream, log
 from swoop.reasons import Reasons
+from swoop.spark.repeated import ReadAgain, read_once
 from swoop.spec import FamilySpec, JoinSpec
 from swoop.times import MICROSECOND
 
@@ -30,6 +31,7 @@ Live = TypeVar("Live", bound=ResumableStream[Any, Any])
 Stats = TypeVar("Stats", bound=LiveStats)
 
 TENDING = 1.0  # seconds between two looks at results that wait to be final
+BEGINNING = 60.0  # seconds that the first batch waits for the end of the query's start
 DELIVERING = 30.0  # seconds for alerts that wait when the stream has ended; the next run delivers the rest
 
 
@@ -53,12 +55,13 @@ class LiveHandle(Generic[Live]):
         alerts: AlertOutput | None,
         temporary: Folder | None,
         fetch: Callable[[DataFrame], pa.Table | Backlog],
+        read_again: ReadAgain | None,
     ) -> None:
         self._live, self._checkpoint = live, checkpoint
         self._memory, self._files, self._alerts, self._temporary = memory, files, alerts, temporary
-        self._fetch = fetch
+        self._fetch, self._read_again = fetch, read_again
         self._failure: BaseException | None = None
-        self._over, self._halted = threading.Event(), threading.Event()
+        self._begun, self._over, self._halted = threading.Event(), threading.Event(), threading.Event()
         self._turn = threading.Lock()  # for a batch, or for time that moves on without one
         self._heard = clock.monotonic()  # when the last rows came
         self._timer: threading.Thread | None = None
@@ -68,6 +71,7 @@ class LiveHandle(Generic[Live]):
 
     def _begin(self, query: Any, ends: bool, metrics_port: int | None, silence: float | None) -> None:
         self.query = query
+        self._begun.set()
         self._checkpoint.note_query(str(query.id))
         if silence is not None:
             self._timer = threading.Thread(target=self._follow_clock, args=(silence,), name="swoop clock", daemon=True)
@@ -82,8 +86,11 @@ class LiveHandle(Generic[Live]):
     def _process_batch(self, frame: DataFrame, batch: int) -> None:
         try:
             started = clock.perf_counter()
+            if not self._begun.wait(BEGINNING):
+                raise RuntimeError("there is a batch of a query that could not be started")
             with self._turn:
-                self._live.process(batch, self._fetch(frame), started)
+                rows = self._fetch(read_once(frame, self.query, self._read_again))
+                self._live.process(batch, rows, started)
                 if self._stats.batch_rows:
                     self._heard = clock.monotonic()
         except BaseException as error:

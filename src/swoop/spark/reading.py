@@ -14,7 +14,7 @@ from pyspark.sql import Column, DataFrame, SparkSession
 from pyspark.sql import functions as F  # noqa: N812
 from pyspark.sql import types as T  # noqa: N812
 
-from swoop.addresses import spark_pattern
+from swoop.addresses import escaped, spark_pattern
 from swoop.errors import InvalidArgument
 from swoop.reading.columns import path_of
 from swoop.reading.dates import TimeFormat
@@ -24,6 +24,7 @@ from swoop.reading.tables import SAMPLE, dialect_of, read_sample
 from swoop.reasons import SHOWN
 from swoop.spark.dates import read_times
 from swoop.spark.preparation import token_column
+from swoop.spark.repeated import load_once
 from swoop.spark.rows import GIVEN, join_texts, quoted
 
 CORRUPT = "_corrupt_record"  # where Spark puts lines that it cannot read
@@ -87,12 +88,24 @@ def _one_file(spark: SparkSession, files: Files, path: str, sample: pa.Schema) -
     return rows.select(*(quoted(name) for name in rows.columns if name in (*sample.names, CORRUPT)))
 
 
-def stream_rows(spark: SparkSession, files: Files, sample: pa.Schema, most: int) -> DataFrame:
-    """The rows of a folder, present and future ones, with files of at most so many bytes in a batch, but at least one file."""
+def stream_rows(spark: SparkSession, files: Files, sample: pa.Schema, most: int, once: bool) -> DataFrame:
+    """The rows of a folder, present and future ones, with files of at most so many bytes in a batch, but at least one file.
+
+    With ``once``, Spark reads no file several times; see :mod:`swoop.spark.repeated`.
+    """
     reader = _reader(spark, spark.readStream, files, sample).option("maxBytesPerTrigger", most)
     if files.format in ("parquet", "orc"):
         reader = reader.schema(spark_schema(sample))
-    rows: DataFrame = reader.load(_patterns(files)[0])
+    rows: DataFrame = load_once(reader, files.inputs[0]) if once else reader.load(_patterns(files)[0])
+    return rows
+
+
+def read_files(spark: SparkSession, files: Files, sample: pa.Schema, names: list[str]) -> DataFrame:
+    """The rows of some files of a stream, whose names are taken as they are."""
+    reader = _reader(spark, spark.read, files, sample)
+    if files.format in ("parquet", "orc"):
+        reader = reader.schema(spark_schema(sample))
+    rows: DataFrame = reader.load(list(map(escaped, names)))
     return rows
 
 

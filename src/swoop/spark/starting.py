@@ -28,6 +28,7 @@ from swoop.spark.cells import Layout, cell_results, finish_cells
 from swoop.spark.fetching import PIECE_ROWS, fetch
 from swoop.spark.hadoop import check_state_address, open_folder, qualified, state_address
 from swoop.spark.handle import LiveHandle
+from swoop.spark.repeated import ReadAgain
 from swoop.spark.rows import (
     Names,
     id_of,
@@ -141,6 +142,9 @@ class StartableStream(Generic[Handle]):
 
     _rows: DataFrame
     _spec: StreamSpec
+    _names: Names
+    _read_again: ReadAgain | None = None
+    """How the rows of some files are read, as they were given, before they were prepared."""
 
     def start(
         self,
@@ -222,7 +226,7 @@ class StartableStream(Generic[Handle]):
             files = [files for output in outputs.values() for files in output.folders]
             memory = [output for output in to.outputs if isinstance(output, MemoryOutput)]
             fetch = partial(self._fetched, piece_rows=piece_rows)
-            handle = self._handle(live, storage, memory, files, to.alerts, temporary, fetch)
+            handle = self._handle(live, storage, memory, files, to.alerts, temporary, fetch, self._prepared_again())
             writer = rows.writeStream.foreachBatch(handle._process_batch).option("checkpointLocation", folder)
             if name is not None:
                 writer = writer.queryName(name)
@@ -265,6 +269,13 @@ class StartableStream(Generic[Handle]):
         if silence < 1:
             raise InvalidArgument(f"idle must be at least one second, not {idle!r}")
         return silence
+
+    def _prepared_again(self) -> ReadAgain | None:
+        """The rows of files that are read again. With cells, they would come too late."""
+        read_again = self._read_again
+        if read_again is None or self._spec.cells > 1:
+            return None
+        return lambda spark, files: prepared(read_again(spark, files), self._names, self._spec)
 
     def _fetched(self, frame: DataFrame, piece_rows: int) -> pa.Table | Backlog:
         """What the live stream takes of a batch."""

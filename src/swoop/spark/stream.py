@@ -105,7 +105,7 @@ def topk_stream(
         copies=copies,
     )
     spec = make_spec(sets, names, join, lateness, max_ahead, cells, rate)
-    return TopKStream(prepared(sets, names, spec), spec)
+    return TopKStream(prepared(sets, names, spec), spec, names)
 
 
 class StreamHandle(LiveHandle[LiveStream]):
