@@ -205,6 +205,8 @@ def stream(
                 prepared,
                 _read_again=lambda spark, names: prepare(read_files(spark, files, schema, names), reading, whole=whole),
             )
+        if options.cells == 1:  # those of a cluster are on other machines
+            prepared = replace(prepared, _here=True)
         place = options.checkpoint
         if pipe is not None and place is None:
             place = closing.enter_context(tempfile.TemporaryDirectory(prefix="swoop-checkpoint-"))

@@ -16,6 +16,7 @@ from pyspark.sql import Column, DataFrame, SparkSession
 from pyspark.sql import functions as F  # noqa: N812
 from pyspark.sql import types as T  # noqa: N812
 
+from swoop.addresses import spark_address
 from swoop.errors import InvalidArgument, InvalidData, InvalidFile
 from swoop.live.alerts import AlertOutput
 from swoop.live.checkpoint import Checkpoint
@@ -145,6 +146,8 @@ class StartableStream(Generic[Handle]):
     _names: Names
     _read_again: ReadAgain | None = None
     """How the rows of some files are read, as they were given, before they were prepared."""
+    _here: bool = False
+    """Whether a temporary checkpoint is on this machine, whatever Spark's default file system is."""
 
     def start(
         self,
@@ -198,7 +201,7 @@ class StartableStream(Generic[Handle]):
             raise InvalidArgument(f"piece_rows must be an integer of at least 1, not {piece_rows!r}")
         silence = self._silence(idle, available_now)
         spark = self._rows.sparkSession
-        place = temporary_path(spark) if checkpoint is None else checkpoint
+        place = temporary_path(spark, self._here) if checkpoint is None else checkpoint
         folder, where = qualified(spark, place), open_folder(spark, place)
         temporary = where if checkpoint is None else None
         storage = Checkpoint(where, self._spec.lasting())
@@ -336,9 +339,11 @@ def _local_settings(folder: str) -> dict[str, str]:
     return {"spark.sql.streaming.checkpointFileManagerClass": renaming_class()} if folder.startswith("file:") else {}
 
 
-def temporary_path(spark: SparkSession) -> str:
-    """A path that nobody else has, on Spark's default file system."""
+def temporary_path(spark: SparkSession, here: bool) -> str:
+    """A path that nobody else has, on this machine or on Spark's default file system."""
     path = tempfile.mkdtemp(prefix="swoop-checkpoint-")
+    if here:
+        return spark_address(path)
     if open_folder(spark, path).path != path:
         os.rmdir(path)
     return path
