@@ -29,6 +29,7 @@ TESTS ?= tests/spark --ignore=tests/spark/test_kafka.py --ignore=tests/spark/tes
 OTHER := build/spark-$(VERSION)-$(notdir $(PYTHON))
 test-spark: $(OTHER)/.ready
 	$(OTHER)/bin/python -m tests.support.setup $(NEEDS)
+	$(OTHER)/bin/python -m tests.support.kernels
 	$(OTHER)/bin/python -m pytest --durations=10 $(TESTS)
 
 # Live streams that begin with another version of Spark and go on with the one in constraints.txt: make test-upgrade VERSION=4.0.1

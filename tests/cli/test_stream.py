@@ -118,6 +118,22 @@ def test_small_batches_and_several_runs(tmp_path: Path, folder: Path) -> None:
     ]
 
 
+def test_files_that_come_late_with_an_old_date(tmp_path: Path) -> None:
+    """As from an archive that keeps the dates of files."""
+    (tmp_path / "in").mkdir()
+    for number, age in enumerate((0, 300)):
+        file = tmp_path / "in" / f"{number}.jsonl"
+        write_lines(
+            file, [{"id": 2 * number + n, "text": "the same", "time": f"2024-01-01T0{number}:00:00Z"} for n in range(2)]
+        )
+        os.utime(file, (time.time() - age * 86_400,) * 2)
+        to = ("--checkpoint", tmp_path / "state", "--copies", "each")
+        done = swoop("stream", tmp_path / "in", "--once", "-w", "1 day", "-k", 9, "--json", *to)
+        assert done.exit_code == 0, done.output
+        found = [json.loads(line) for line in done.stdout.splitlines()]
+        assert [(c["newer"], c["older"]) for c in found] == ([(1, 0)], [(2, 0), (2, 1), (3, 2), (3, 0), (3, 1)])[number]
+
+
 def test_families(tmp_path: Path, folder: Path) -> None:
     options = ("--families", 0.7, "-w", "20s", "--once")
     done = swoop("stream", folder, *options, "--json", "--serve", 0)

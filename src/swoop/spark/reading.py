@@ -27,6 +27,9 @@ from swoop.spark.preparation import token_column
 from swoop.spark.repeated import load_once
 from swoop.spark.rows import GIVEN, join_texts, quoted
 
+ANY_AGE = "36500d"
+"""Spark would ignore a file, without a word, that is older by a week than the newest one so far: also one that comes only now."""
+
 CORRUPT = "_corrupt_record"  # where Spark puts lines that it cannot read
 ROW, FILE = "__row", "__file"
 
@@ -94,6 +97,7 @@ def stream_rows(spark: SparkSession, files: Files, sample: pa.Schema, most: int,
     With ``once``, Spark reads no file several times; see :mod:`swoop.spark.repeated`.
     """
     reader = _reader(spark, spark.readStream, files, sample).option("maxBytesPerTrigger", most)
+    reader = reader.option("maxFileAge", ANY_AGE)
     if files.format in ("parquet", "orc"):
         reader = reader.schema(spark_schema(sample))
     rows: DataFrame = load_once(reader, files.inputs[0]) if once else reader.load(_patterns(files)[0])
