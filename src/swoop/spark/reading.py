@@ -28,7 +28,7 @@ from swoop.spark.repeated import load_once
 from swoop.spark.rows import GIVEN, join_texts, quoted
 
 ANY_AGE = "36500d"
-"""Spark would ignore a file, without a word, that is older by a week than the newest one so far: also one that comes only now."""
+"""Spark would ignore a file, without a word, that is a week older than the newest one so far, also if it comes only now."""
 
 CORRUPT = "_corrupt_record"  # where Spark puts lines that it cannot read
 ROW, FILE = "__row", "__file"
