@@ -59,7 +59,7 @@ class Similarity:
         if not callable(function):
             raise InvalidType(f"a similarity is made from a function of (len_r, len_s, overlap), not from {function!r}")
         self.function = function
-        self.name = name or getattr(function, "__name__", "user-defined")
+        self.name: str = name or str(getattr(function, "__name__", "user-defined"))
         check_well_behaved(self)
 
     def __call__(self, len_r: int, len_s: int, overlap: int) -> float:

@@ -15,8 +15,7 @@ import pytest
 import typer
 
 from swoop.cli.app import app
-from swoop.cli.history import JoinOptions
-from swoop.cli.options import number_or_text, pairs_wanted
+from swoop.cli.options import join_spec
 from tests.support.setup import JQ, lacking
 
 ROOT = Path(__file__).parents[2]
@@ -53,10 +52,10 @@ def test_every_option_is_on_the_page_of_the_command_line() -> None:
 def test_commands_that_are_told_can_be_given(line: str) -> None:
     """Nothing is run: options exist, and their values are of the right kind."""
     name, *arguments = shlex.split(line, comments=True)
-    given = COMMANDS[name].make_context(name, arguments).params
-    if "window" in given:
-        join = (given[option] for option in ("similarity", "min_similarity", "copies"))
-        JoinOptions(pairs_wanted(given["k"]), number_or_text(given["window"]), *join).check()
+    context = COMMANDS[name].make_context(name, arguments)
+    if "window" in context.params:
+        wanted = ("k", "window", "similarity", "min_similarity", "copies", "families")
+        join_spec(context, *(context.params[option] for option in wanted))
 
 
 @pytest.mark.parametrize(

@@ -91,8 +91,7 @@ def test_all_pairs(tmp_path: Path, lines: Path, swoop: Swoop, monkeypatch: pytes
     assert rows_of(pq.read_table(out)) == expected
     assert f"60 rows, {len(expected)} stays in all pairs from jaccard 0.3 on" in done.stderr
     assert "shared, from" in done.stdout
-    for module in ("swoop.spec", "swoop.cli.run"):
-        monkeypatch.setattr(f"{module}.MAX_PAIRS", 3)
+    monkeypatch.setattr("swoop.spec.MAX_PAIRS", 3)
     done = swoop("run", lines, "--window", "20s", "-k", "all", "--min-similarity", 0.3)
     assert done.exit_code == 1
     assert (

@@ -12,6 +12,7 @@ from swoop.cli.guard import WrongUsage
 from swoop.cli.history import EQUAL
 from swoop.errors import InvalidArgument
 from swoop.look import ORANGE
+from swoop.similarity import Similarity, check_min_similarity
 
 if TYPE_CHECKING:
     from swoop.live.alerts import AlertSettings
@@ -39,21 +40,19 @@ def find_alert(target: str | None, least: float | None, per_minute: int | None, 
         raise WrongUsage(f"--alert: {error}") from None
 
 
-def checked_alert(settings: AlertSettings | None, similarity: str, equal: bool) -> AlertSettings | None:
+def checked_alert(settings: AlertSettings | None, similarity: Similarity, equal: bool) -> AlertSettings | None:
     """The alert of pairs that are shown. Refuses a similarity that none of them can reach."""
-    from swoop.similarity import check_min_similarity, find_similarity
-
     if settings is None:
         return None
     try:
-        check_min_similarity(find_similarity(similarity), settings.min_similarity)
+        check_min_similarity(similarity, settings.min_similarity)
     except InvalidArgument as error:
         raise WrongUsage(f"--alert-from: {error}") from None
     if equal:
         return settings
-    if settings.min_similarity is not None and settings.min_similarity >= EQUAL[similarity]:
+    if settings.min_similarity is not None and settings.min_similarity >= EQUAL[similarity.name]:
         raise WrongUsage(f"--alert-from {settings.min_similarity:g} is of equal sets, and --no-equal leaves out their pairs")
-    return replace(settings, below=EQUAL[similarity])
+    return replace(settings, below=EQUAL[similarity.name])
 
 
 def summarise_alerts(handle: Any, before: Any) -> None:

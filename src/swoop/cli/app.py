@@ -108,19 +108,17 @@ def run(
         swoop run s3a://logs/2024/ --master spark://host:7077 --out results/
     """
     from swoop.cli import run as command
-    from swoop.cli.history import JoinOptions, RunOptions
+    from swoop.cli.history import RunOptions
     from swoop.cli.standard_input import with_standard_input
     from swoop.reading.files import find_files
 
     reading = o.reading_options(id, time, text, tokens, stream, group_by, tokenizer, time_unit, time_format, min_tokens, keep)
-    join = JoinOptions(o.pairs_wanted(k), o.number_or_text(window), similarity, min_similarity, copies)
-    options = RunOptions(out, rejected, show, equal, as_json, spark, master, memory)
-    if families is not None:
-        o.check_families(context, families, join)
+    join = o.join_spec(context, k, window, similarity, min_similarity, copies, families)
+    options = RunOptions(o.number_or_text(window), out, rejected, show, equal, as_json, spark, master, memory)
     options.check(join)
     with with_standard_input(inputs, format) as (paths, kind):
         files = find_files(paths, kind, encoding=encoding, separator=separator)
-        return command.run(files, reading, join, options, families)
+        return command.run(files, reading, join, options)
 
 
 @app.command(cls=Command)
@@ -348,7 +346,6 @@ def stream(
     from swoop.cli import stream as command
     from swoop.cli.alerting import find_alert
     from swoop.cli.avro import Avro
-    from swoop.cli.history import JoinOptions
     from swoop.cli.kafka_options import find_options
 
     stream_options = command.StreamOptions(
@@ -386,10 +383,8 @@ def stream(
         memory=memory,
     )
     reading = o.reading_options(id, time, text, tokens, side, None, tokenizer, time_unit, time_format, min_tokens, keep)
-    join = JoinOptions(o.pairs_wanted(k), o.number_or_text(window), similarity, min_similarity, copies)
-    if families is not None:
-        o.check_families(context, families, join)
-    return command.stream(stream_options, reading, join, as_json, families)
+    join = o.join_spec(context, k, window, similarity, min_similarity, copies, families)
+    return command.stream(stream_options, reading, join, as_json)
 
 
 @app.command(cls=Command)

@@ -16,7 +16,7 @@ from swoop.cli.where import tell
 from swoop.readable import readable, rows_of
 from swoop.reading.sets import CountReadable, Reading, ReadingOptions, decide
 from swoop.reasons import Reasons
-from swoop.spec import JoinSpec
+from swoop.spec import FamilySpec, JoinSpec
 
 if TYPE_CHECKING:
     import pyarrow as pa
@@ -36,41 +36,18 @@ def check_unequal(measure: str) -> None:
         raise WrongUsage(f"--no-equal is not available for {measure}, only for {', '.join(EQUAL)}")
 
 
-@dataclass(frozen=True)
-class JoinOptions:
-    """The options that describe the join."""
-
-    k: int | None
-    window: Any
-    similarity: str
-    min_similarity: float | None
-    copies: Any = "each"
-
-    @property
-    def result(self) -> str:
-        """What pairs are in."""
-        return f"the top {self.k}" if self.k is not None else f"all pairs from {self.similarity} {self.min_similarity:g} on"
-
-    def kernels(self, families: float | None) -> dict[str, bool]:
-        """Which kernels this join needs, or that of families."""
-        pairs = families is None
-        return {"pairs": pairs and self.k is not None, "families": not pairs, "all_pairs": pairs and self.k is None}
-
-    def check(self) -> None:
-        """Refuse wrong values before anything is read."""
-        if self.k is None and self.min_similarity is None:
-            raise WrongUsage("-k all needs --min-similarity: how similar pairs have to be")
-        if self.k is not None and self.k < 1:
-            raise WrongUsage(f"-k must be at least 1, not {self.k}")
-        if isinstance(self.window, int) and self.window < 1:
-            raise WrongUsage(f"a window must be longer than 0: give another --window than {self.window}")
-        JoinSpec(self.k, self.window, self.similarity, min_similarity=self.min_similarity, copies=self.copies)
+def kernels_for(join: JoinSpec | FamilySpec) -> dict[str, bool]:
+    """Which kernels a join needs."""
+    if isinstance(join, FamilySpec):
+        return {"pairs": False, "families": True, "all_pairs": False}
+    return {"pairs": join.k is not None, "families": False, "all_pairs": join.k is None}
 
 
 @dataclass(frozen=True)
 class RunOptions:
-    """What becomes of the results, and where the work is done."""
+    """What becomes of the results, and where the work is done. ``window``: as it was written, which results repeat."""
 
+    window: int | str
     out: str | None = None
     rejected: str | None = None
     show: int = 10
@@ -80,9 +57,8 @@ class RunOptions:
     master: str | None = None
     memory: str = "2g"
 
-    def check(self, join: JoinOptions) -> None:
+    def check(self, join: JoinSpec | FamilySpec) -> None:
         """Refuse wrong values before anything is read."""
-        join.check()
         check_out(self.out)
         check_out(self.rejected, "--rejected")
         if self.out is not None and self.rejected is not None and _same(self.out, self.rejected):
@@ -90,7 +66,7 @@ class RunOptions:
         if not 0 <= self.show <= MOST_SHOWN:
             raise WrongUsage(f"--show must be from 0 to {MOST_SHOWN}, not {self.show}; --out writes all results")
         if not self.equal:
-            check_unequal(join.similarity)
+            check_unequal(join.similarity.name)
 
     def check_files(self, paths: Iterable[str]) -> None:
         """Refuse to write over what is read."""

@@ -20,7 +20,6 @@ from swoop.cli.history import (
     CopyCount,
     FoundFamilies,
     History,
-    JoinOptions,
     RunOptions,
     check_one_stream,
     counted_copies,
@@ -37,7 +36,8 @@ from swoop.cli.render import ShownPair, Side
 from swoop.reading.files import COMPRESSED, Files
 from swoop.reading.sets import Reading, ReadingOptions
 from swoop.reading.tables import count_readable, read_batches, read_sample, schema_for
-from swoop.times import WindowSpec, find_window
+from swoop.spec import FamilySpec, JoinSpec
+from swoop.times import WindowSpec
 
 if TYPE_CHECKING:
     from swoop.reading.arrow import Sets
@@ -72,10 +72,10 @@ def describe(files: Files, options: ReadingOptions, window: WindowSpec | None) -
     return described(files, options, sample, window, lambda *asked: count_readable(files, sample.schema, *asked)), sample.schema
 
 
-def _read(files: Files, options: ReadingOptions, join: JoinOptions, steps: Steps) -> tuple[Sets, Reading, pa.Schema]:
+def _read(files: Files, options: ReadingOptions, window: WindowSpec, steps: Steps) -> tuple[Sets, Reading, pa.Schema]:
     """The sets of a history, how they were read, and all columns that there are."""
     steps.step("reading the input")
-    reading, schema = describe(files, options, find_window(join.window))
+    reading, schema = describe(files, options, window)
     count = [0]
 
     def done(rows: int) -> None:
@@ -99,10 +99,10 @@ def _write_rejected(files: Files, sets: Sets, schema: pa.Schema, run: RunOptions
     write_rejected(rows, bad.column("reason"), sets.rejected_groups, run.rejected)
 
 
-def find_history(files: Files, options: ReadingOptions, join: JoinOptions, run: RunOptions, steps: Steps) -> History:
+def find_history(files: Files, options: ReadingOptions, join: JoinSpec, run: RunOptions, steps: Steps) -> History:
     """The history of the top-k: its best pairs, with all stays written to ``out``."""
     began = time.monotonic()
-    sets, reading, schema = _read(files, options, join, steps)
+    sets, reading, schema = _read(files, options, join.window, steps)
     steps.step("finding similar pairs")
     import swoop
 
@@ -114,6 +114,7 @@ def find_history(files: Files, options: ReadingOptions, join: JoinOptions, run: 
         tokens=reading.tokens,
         stream=reading.stream,
         min_similarity=join.min_similarity,
+        max_pairs=join.max_pairs,
         copies=join.copies,
         keep=reading.columns.keep,
     ).to_arrow()
@@ -122,12 +123,12 @@ def find_history(files: Files, options: ReadingOptions, join: JoinOptions, run: 
         steps.step(f"writing {run.out}")
         write_table(stays, run.out)
     _write_rejected(files, sets, schema, run, steps)
-    shown = stays if run.equal else stays.filter(pc.less(stays.column("similarity"), EQUAL[join.similarity]))
+    shown = stays if run.equal else stays.filter(pc.less(stays.column("similarity"), EQUAL[join.similarity.name]))
     pairs = best(shown, sets.table, reading, run.show) if run.show else []
     copies = None
     if join.copies == "once" and reading.stream is None:
         steps.step("counting copies")
-        pairs, copies = with_copies(pairs, sets.table, reading, join)
+        pairs, copies = with_copies(pairs, sets.table, reading, join.window)
     return History(pairs, sets.rows, stays.num_rows, sets.rejected, time.monotonic() - began, copies, _groups(sets, reading))
 
 
@@ -136,18 +137,16 @@ def _groups(sets: Sets, reading: Reading) -> int | None:
     return None if reading.columns.group_by is None else sets.table.num_rows
 
 
-def find_families(
-    files: Files, options: ReadingOptions, join: JoinOptions, least: float, run: RunOptions, steps: Steps
-) -> FoundFamilies:
+def find_families(files: Files, options: ReadingOptions, join: FamilySpec, run: RunOptions, steps: Steps) -> FoundFamilies:
     """The families of a history: the largest, with all written to ``out``."""
     began = time.monotonic()
-    sets, reading, schema = _read(files, options, join, steps)
+    sets, reading, schema = _read(files, options, join.window, steps)
     check_one_stream(reading)
     steps.step("finding families")
     import swoop
 
     found = swoop.families_history(
-        sets.table, least, join.window, join.similarity, tokens=reading.tokens, keep=reading.columns.keep
+        sets.table, join.min_similarity, join.window, join.similarity, tokens=reading.tokens, keep=reading.columns.keep
     )
     table = found.to_arrow().drop_columns(["size"])
     firsts = pa.array([family.arrival for family in found], pa.int64())  # ids may repeat
@@ -173,7 +172,7 @@ def best(stays: pa.Table, sets: pa.Table, reading: Reading, most: int) -> list[S
 
 
 def with_copies(
-    pairs: list[ShownPair], sets: pa.Table, reading: Reading, join: JoinOptions
+    pairs: list[ShownPair], sets: pa.Table, reading: Reading, window: WindowSpec
 ) -> tuple[list[ShownPair], CopyCount]:
     """Pairs with how many copies their records have had, and how many there are in all.
 
@@ -181,7 +180,7 @@ def with_copies(
     """
     import swoop
 
-    families = swoop.families_history(sets, 1.0, join.window, tokens=reading.tokens).to_arrow()
+    families = swoop.families_history(sets, 1.0, window, tokens=reading.tokens).to_arrow()
     ids = pa.array(shown_ids(pairs), families.schema.field("id").type)
     found = families.filter(pc.is_in(families.column("id"), ids)).to_pylist()
     totals = families.column("total").to_numpy()

@@ -21,12 +21,12 @@ from swoop.cli.history import (
     CopyCount,
     FoundFamilies,
     History,
-    JoinOptions,
     RunOptions,
     check_one_stream,
     counted_copies,
     described,
     ids_of,
+    kernels_for,
     members_of,
     records_of,
     shown_ids,
@@ -40,7 +40,8 @@ from swoop.errors import UnusableRows
 from swoop.reading.files import Files
 from swoop.reading.sets import Reading, ReadingOptions
 from swoop.reasons import Reasons
-from swoop.times import WindowSpec, find_window
+from swoop.spec import FamilySpec, JoinSpec
+from swoop.times import WindowSpec
 
 if TYPE_CHECKING:
     from pyspark.sql import DataFrame, SparkSession
@@ -110,12 +111,12 @@ class _Input:
 
 @contextmanager
 def _opened(
-    files: Files, options: ReadingOptions, join: JoinOptions, run: RunOptions, steps: Steps, families: float | None = None
+    files: Files, options: ReadingOptions, join: JoinSpec | FamilySpec, run: RunOptions, steps: Steps
 ) -> Iterator[_Input]:
     """The sets of a history. Unusable rows are not warned of: they are counted, and written if asked for."""
     steps.step("starting Spark")
-    kernels = join.kernels(families)
-    kernels["families"] |= join.copies == "once"  # which are counted as families
+    kernels = kernels_for(join)
+    kernels["families"] |= isinstance(join, JoinSpec) and join.copies == "once"  # which are counted as families
     finish_compiling = begin_to_compile(run.master, False, **kernels)
     with spark_session(run.master, run.memory) as spark, warnings.catch_warnings():
         from swoop.spark.hadoop import check_new
@@ -126,7 +127,7 @@ def _opened(
                 check_new(spark, out)
         warnings.simplefilter("ignore", UnusableRows)
         steps.step("reading the input", tasks_of(spark))
-        rows, reading = describe(spark, files, options, find_window(join.window), run.rejected is not None)
+        rows, reading = describe(spark, files, options, join.window, run.rejected is not None)
         lines = prepare(rows, reading)
         sets = lines if reading.columns.group_by is None else group(lines, reading).persist()
         finish_compiling(steps)
@@ -138,7 +139,7 @@ def _opened(
         steps.step("stopping Spark")
 
 
-def find_history(files: Files, options: ReadingOptions, join: JoinOptions, run: RunOptions, steps: Steps) -> History:
+def find_history(files: Files, options: ReadingOptions, join: JoinSpec, run: RunOptions, steps: Steps) -> History:
     """The history of the top-k: its best pairs, with all stays written to ``out``."""
     began = time.monotonic()
     with _opened(files, options, join, run, steps) as given:
@@ -152,39 +153,38 @@ def find_history(files: Files, options: ReadingOptions, join: JoinOptions, run: 
             join.similarity,
             tokens=given.reading.tokens,
             min_similarity=join.min_similarity,
+            max_pairs=join.max_pairs,
             copies=join.copies,
             stream=given.reading.stream,
             reason="reason",
             keep=given.reading.columns.keep,
         ).persist()
         try:
-            shown = stays if run.equal else stays.filter(stays["similarity"] < EQUAL[join.similarity])
+            shown = stays if run.equal else stays.filter(stays["similarity"] < EQUAL[join.similarity.name])
             pairs = best(shown, given.sets, given.reading, run.show) if run.show else []
             history = _history(given, pairs, stays.count())
             if join.copies == "once" and given.reading.stream is None:
                 steps.step("counting copies", tasks_of(given.spark))
-                history = _with_copies(history, given, join)
+                history = _with_copies(history, given, join.window)
             _write_all(given, stays, run, steps)
         finally:
             stays.unpersist()
     return replace(history, seconds=time.monotonic() - began)
 
 
-def find_families(
-    files: Files, options: ReadingOptions, join: JoinOptions, least: float, run: RunOptions, steps: Steps
-) -> FoundFamilies:
+def find_families(files: Files, options: ReadingOptions, join: FamilySpec, run: RunOptions, steps: Steps) -> FoundFamilies:
     """The families of a history: the largest, with all written to ``out``."""
     from pyspark.sql import functions as F  # noqa: N812
 
     began = time.monotonic()
-    with _opened(files, options, join, run, steps, least) as given:
+    with _opened(files, options, join, run, steps) as given:
         from swoop.spark.families import find_links
 
         check_one_stream(given.reading)
         steps.step("finding families", tasks_of(given.spark))
         links = find_links(
             given.sets,
-            least,
+            join.min_similarity,
             join.window,
             join.similarity,
             tokens=given.reading.tokens,
@@ -215,13 +215,13 @@ def _history(given: _Input, pairs: list[ShownPair], results: int) -> History:
     return History(pairs, given.rows.count(), results, given.count_rejected(), 0.0, groups=groups)
 
 
-def _with_copies(history: History, given: _Input, join: JoinOptions) -> History:
+def _with_copies(history: History, given: _Input, window: WindowSpec) -> History:
     """The same with how many copies there are in all, and of the records of pairs: records are families of equal sets."""
     from pyspark.sql import functions as F  # noqa: N812
 
     from swoop.spark.families import find_links
 
-    links = find_links(given.sets, 1.0, join.window, tokens=given.reading.tokens, reason="reason").persist()
+    links = find_links(given.sets, 1.0, window, tokens=given.reading.tokens, reason="reason").persist()
     try:
         families = links.families()
         rows, most = families.agg(F.sum(F.col("total") - 1), F.max("total")).collect()[0]

@@ -10,8 +10,9 @@ from swoop.cli.guard import WrongUsage
 from swoop.errors import SwoopError
 
 if TYPE_CHECKING:
-    from swoop.cli.history import JoinOptions
     from swoop.reading.sets import ReadingOptions
+    from swoop.spec import FamilySpec, JoinSpec
+    from swoop.times import WindowSpec
 
 Inputs = Annotated[
     list[str],
@@ -156,18 +157,54 @@ PAIRS_ONLY = {"k": "-k", "min_similarity": "--min-similarity", "copies": "--copi
 """Options that are about pairs."""
 
 
-def check_families(context: typer.Context, least: float, join: JoinOptions) -> None:
-    """Refuse what families do not have before anything is read."""
-    from swoop.similarity import check_min_similarity, find_similarity
+def join_spec(
+    context: typer.Context,
+    k: str,
+    window: str,
+    similarity: str,
+    min_similarity: float | None,
+    copies: str,
+    families: float | None,
+) -> JoinSpec | FamilySpec:
+    """The options that say what is asked for, pairs or families, checked."""
+    if families is not None:
+        return _family_spec(context, families, window, similarity)
+    return _pair_spec(k, window, similarity, min_similarity, copies)
 
+
+def _pair_spec(k: str, window: str, similarity: str, min_similarity: float | None, copies: Any) -> JoinSpec:
+    from swoop.spec import JoinSpec
+
+    pairs = pairs_wanted(k)
+    if pairs is None and min_similarity is None:
+        raise WrongUsage("-k all needs --min-similarity: how similar pairs have to be")
+    if pairs is not None and pairs < 1:
+        raise WrongUsage(f"-k must be at least 1, not {pairs}")
+    return JoinSpec(pairs, _window_wanted(window), similarity, min_similarity=min_similarity, copies=copies)
+
+
+def _family_spec(context: typer.Context, least: float, window: str, similarity: str) -> FamilySpec:
+    from swoop.spec import FamilySpec
+
+    duration = _window_wanted(window)
     try:
-        check_min_similarity(find_similarity(join.similarity), least)
+        spec = FamilySpec(least, duration, similarity)
     except SwoopError as error:
         raise WrongUsage(f"--families: {error}") from None
     for name, option in PAIRS_ONLY.items():
         source = context.get_parameter_source(name)
         if source is not None and source.name == "COMMANDLINE":
             raise WrongUsage(f"--families {least:g} finds groups from this similarity on, not pairs; leave out {option}")
+    return spec
+
+
+def _window_wanted(value: str) -> WindowSpec:
+    from swoop.times import find_window
+
+    window = number_or_text(value)
+    if isinstance(window, int) and window < 1:
+        raise WrongUsage(f"a window must be longer than 0: give another --window than {window}")
+    return find_window(window)
 
 
 def number_or_text(value: str) -> int | str:

@@ -8,7 +8,7 @@ from typing import Any
 
 from swoop.cli.console import counted, info, print_json, results
 from swoop.cli.guard import FAILURE
-from swoop.cli.history import EQUAL, EQUAL_LEFT_OUT, EQUAL_NOT_SHOWN, History, JoinOptions, RunOptions
+from swoop.cli.history import EQUAL, EQUAL_LEFT_OUT, EQUAL_NOT_SHOWN, History, RunOptions
 from swoop.cli.progress import Steps
 from swoop.cli.render import Pairs, Side
 from swoop.cli.where import HINTS, tell_most_unusable, why_spark
@@ -16,25 +16,25 @@ from swoop.errors import TOO_MANY_PAIRS, CapacityExceeded
 from swoop.look import ORANGE, RED
 from swoop.reading.files import Files
 from swoop.reading.sets import ReadingOptions
-from swoop.spec import MAX_PAIRS
+from swoop.spec import FamilySpec, JoinSpec
 
 
-def run(files: Files, reading: ReadingOptions, join: JoinOptions, options: RunOptions, families: float | None = None) -> int:
+def run(files: Files, reading: ReadingOptions, join: JoinSpec | FamilySpec, options: RunOptions) -> int:
     """Find the pairs and show them, or the families. The options are checked. Returns the exit code."""
-    if families is not None:
+    if isinstance(join, FamilySpec):
         from swoop.cli.families import run_families
 
-        return _summarise(run_families(files, reading, join, families, options), join, options, families)
+        return _summarise(run_families(files, reading, join, options), join, options)
     options.check_files(files.paths)
     history = find(files, reading, join, options)
     if options.as_json:
-        print_json(_in_json(history, join), indent=2)
+        print_json(_in_json(history, join, options), indent=2)
     elif history.pairs:
-        results().print(Pairs(history.pairs, join.k, join.similarity))
+        results().print(Pairs(history.pairs, join.k, join.similarity.name))
     return _summarise(history, join, options)
 
 
-def find(files: Files, reading: ReadingOptions, join: JoinOptions, options: RunOptions) -> History:
+def find(files: Files, reading: ReadingOptions, join: JoinSpec, options: RunOptions) -> History:
     """The history of the top-k, in process or on Spark: its best pairs, with all stays written to a file if asked for."""
     with Steps() as steps:
         try:
@@ -50,12 +50,12 @@ def find(files: Files, reading: ReadingOptions, join: JoinOptions, options: RunO
             if join.k is not None or TOO_MANY_PAIRS not in str(error):
                 raise
             raise CapacityExceeded(
-                f"at some time there are more than {MAX_PAIRS:,} pairs from {join.similarity} {join.min_similarity:g} on; use "
+                f"at some time there are more than {join.max_pairs:,} pairs {_from_on(join)}; use "
                 "a higher --min-similarity, a shorter --window, -k N for the N most similar ones, or --families for groups"
             ) from error
 
 
-def _in_json(history: History, join: JoinOptions) -> dict[str, Any]:
+def _in_json(history: History, join: JoinSpec, options: RunOptions) -> dict[str, Any]:
     def side(of: Side) -> dict[str, Any]:
         copies = {} if of.copies == 1 else {"copies": of.copies, "last_seen": of.last_seen}
         content = {"text": of.text} if of.words else {"tokens": sorted(of.tokens, key=str)}
@@ -63,8 +63,8 @@ def _in_json(history: History, join: JoinOptions) -> dict[str, Any]:
 
     return {
         "k": join.k,
-        "window": join.window,
-        "similarity": join.similarity,
+        "window": options.window,
+        "similarity": join.similarity.name,
         "rows": history.rows,
         **({} if history.groups is None else {"groups": history.groups}),
         "rejected": history.rejected.told(),
@@ -86,7 +86,7 @@ def _in_json(history: History, join: JoinOptions) -> dict[str, Any]:
     }
 
 
-def _summarise(history: History, join: JoinOptions, options: RunOptions, families: float | None = None) -> int:
+def _summarise(history: History, join: JoinSpec | FamilySpec, options: RunOptions) -> int:
     """Print the last lines. Returns the exit code: it is a failure if all rows are rejected."""
     bad = history.rejected.rows
     if bad:
@@ -95,26 +95,17 @@ def _summarise(history: History, join: JoinOptions, options: RunOptions, familie
         for line in history.rejected.lines(HINTS):
             info(f"  {line}", style=ORANGE)
     written = f", written to {options.out}" if options.out else "; --out FILE writes them all"
-    found = (
-        f"{counted(history.stays, 'stay', 'stays')} in {join.result}"
-        if families is None
-        else f"{counted(history.stays, 'family', 'families')} from {join.similarity} {families:g} on"
-    )
     rows = counted(history.rows, "row", "rows")
     rows += "" if history.groups is None else f" in {counted(history.groups, 'group', 'groups')}"
-    info(f"{rows}, {found} of a window of {join.window}{written} ({history.seconds:.1f} s)")
-    if families is None and join.copies == "once":
-        _tell_copies(history)
-    if len(history.pairs) > 1 and all(pair.similarity == EQUAL.get(join.similarity) for pair in history.pairs):
-        more = ", and a larger -k finds more pairs" if join.k is not None else ""
-        info(f"all pairs shown are of equal sets; --no-equal hides them{more}")
-    if not options.equal and history.stays and join.copies == "each":
-        info(EQUAL_NOT_SHOWN if join.k is None else EQUAL_LEFT_OUT.format(k=join.k))
+    found = _what_was_found(history, join)
+    info(f"{rows}, {found} of a window of {options.window}{written} ({history.seconds:.1f} s)")
+    if isinstance(join, JoinSpec):
+        _tell_equal(history, join, options)
     if not history.rows:
         info("swoop: there are no rows", style=RED)
         return FAILURE
     if not history.stays and not bad:
-        _tell_why_nothing(history, join, families)
+        _tell_why_nothing(history, join)
     if bad and bad >= history.rows:
         info("swoop: no row can be used; check --id, --time (--time-unit, --time-format) and --text or --tokens", style=RED)
         return FAILURE
@@ -122,18 +113,46 @@ def _summarise(history: History, join: JoinOptions, options: RunOptions, familie
     return 0
 
 
-def _tell_why_nothing(history: History, join: JoinOptions, families: float | None) -> None:
+def _what_was_found(history: History, join: JoinSpec | FamilySpec) -> str:
+    if isinstance(join, FamilySpec):
+        return f"{counted(history.stays, 'family', 'families')} {_from_on(join)}"
+    where = f"all pairs {_from_on(join)}" if join.k is None else f"the top {join.k}"
+    return f"{counted(history.stays, 'stay', 'stays')} in {where}"
+
+
+def _tell_why_nothing(history: History, join: JoinSpec | FamilySpec) -> None:
     """Say why nothing was found, and what may help. Where all that is similar is equal, no other window does."""
-    once = families is None and join.copies == "once"
-    least = "share a token" if join.min_similarity is None else f"reach --min-similarity {join.min_similarity:g}"
-    least = least if families is None else f"are {join.similarity} {families:g} similar"
-    what = f"no two {'different records' if once else 'records'} in a window {least}"
-    if once and join.min_similarity is not None and join.min_similarity >= EQUAL.get(join.similarity, math.inf):
+    what = f"no two {_what_was_missing(join)}"
+    once, least = isinstance(join, JoinSpec) and join.copies == "once", join.min_similarity
+    if once and least is not None and least >= EQUAL.get(join.similarity.name, math.inf):
         info(f"{what}, as only equal ones do; use --copies each")
     elif once and history.copies is not None and history.copies.rows:
         info(f"{what}: all that is similar is equal; use --copies each")
     else:
         info(f"{what}; try a longer --window or another --tokenizer")
+
+
+def _what_was_missing(join: JoinSpec | FamilySpec) -> str:
+    if isinstance(join, FamilySpec):
+        return f"records in a window are {join.similarity.name} {join.min_similarity:g} similar"
+    records = "different records" if join.copies == "once" else "records"
+    least = "share a token" if join.min_similarity is None else f"reach --min-similarity {join.min_similarity:g}"
+    return f"{records} in a window {least}"
+
+
+def _from_on(join: JoinSpec | FamilySpec) -> str:
+    return f"from {join.similarity.name} {join.min_similarity:g} on"
+
+
+def _tell_equal(history: History, join: JoinSpec, options: RunOptions) -> None:
+    """Say where pairs of equal sets are, and what else there may be."""
+    if join.copies == "once":
+        _tell_copies(history)
+    if len(history.pairs) > 1 and all(pair.similarity == EQUAL.get(join.similarity.name) for pair in history.pairs):
+        more = ", and a larger -k finds more pairs" if join.k is not None else ""
+        info(f"all pairs shown are of equal sets; --no-equal hides them{more}")
+    if not options.equal and history.stays and join.copies == "each":
+        info(EQUAL_NOT_SHOWN if join.k is None else EQUAL_LEFT_OUT.format(k=join.k))
 
 
 def _tell_copies(history: History) -> None:

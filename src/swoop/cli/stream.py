@@ -20,7 +20,7 @@ from swoop.cli.compiling import begin_to_compile
 from swoop.cli.console import hidden, info
 from swoop.cli.family_views import find_family_view
 from swoop.cli.guard import FAILURE, INTERRUPTED, WrongUsage
-from swoop.cli.history import EQUAL_LEFT_OUT, JoinOptions, check_unequal
+from swoop.cli.history import EQUAL_LEFT_OUT, check_unequal, kernels_for
 from swoop.cli.progress import Steps, tasks_of
 from swoop.cli.session import spark_session
 from swoop.cli.sources import FolderSource, TopicSource, is_topic, settings_for
@@ -31,6 +31,7 @@ from swoop.cli.where import HINTS, tell, tell_most_unusable
 from swoop.look import ORANGE, RED
 from swoop.reading.sets import Reading, ReadingOptions, decide
 from swoop.reasons import Reasons
+from swoop.spec import FamilySpec, JoinSpec
 from swoop.times import MICROSECOND, WindowSpec, find_lateness, find_window
 
 if TYPE_CHECKING:
@@ -159,17 +160,15 @@ def _is_not_shown(record: logging.LogRecord) -> bool:
 def stream(
     options: StreamOptions,
     reading_options: ReadingOptions,
-    join: JoinOptions,
+    join: JoinSpec | FamilySpec,
     as_json: bool = False,
-    families: float | None = None,
 ) -> int:
     """Show the top-k, or families, until the stream ends or Ctrl-C. Returns the exit code."""
-    join.check()
     options.check()
+    measure, window = join.similarity.name, join.window
     if not options.equal:
-        check_unequal(join.similarity)
+        check_unequal(measure)
     alert = checked_alert(options.alert, join.similarity, options.equal)
-    window = find_window(join.window)
     lateness = options.lateness if options.lateness is not None else "10 seconds" if window.kind == "duration" else 0
     find_lateness(lateness, window)
     max_ahead = options.find_max_ahead(window)
@@ -186,7 +185,7 @@ def stream(
         page = closing.enter_context(serve_page(options.serve, title, options.host, options.token, origin))
         steps = closing.enter_context(Steps())
         steps.step("starting Spark")
-        finish_compiling = begin_to_compile(options.master, options.cells == 1, **join.kernels(families))
+        finish_compiling = begin_to_compile(options.master, options.cells == 1, **kernels_for(join))
         spark = closing.enter_context(spark_session(options.master, options.memory, **settings))
         from swoop.spark.reading import prepare, read_files
 
@@ -198,7 +197,7 @@ def stream(
         steps.step("starting the stream")
         timing = {"lateness": lateness, "max_ahead": max_ahead, "cells": options.cells}
         whole = options.rejected is not None
-        prepared = _prepared(prepare(rows, reading, whole=whole), reading, join, families, timing)
+        prepared = _prepared(prepare(rows, reading, whole=whole), reading, join, timing)
         if isinstance(source, FolderSource):
             schema = sample.schema
             prepared = replace(
@@ -228,28 +227,28 @@ def stream(
                 flush=options.flush,
                 idle=None if once and pipe is not None else options.idle,
             )
-            shown: Any = handle if options.equal else WithoutEqual(handle, join.similarity)
+            shown: Any = handle if options.equal else WithoutEqual(handle, measure)
             if page is not None:
                 page.show(shown)
             return shown  # type: ignore[no-any-return]
 
         def take_changes(changes: Any, batch: int) -> None:
             assert page is not None
-            page.board.take_changes(changes if options.equal else unequal(changes, join.similarity), batch)
+            page.board.take_changes(changes if options.equal else unequal(changes, measure), batch)
 
         if pipe is not None and options.once:
             pipe.ended.wait()
         handle = start(options.once)
         steps.stop()
-        view = find_view(as_json, join.similarity) if families is None else find_family_view(as_json)
+        view = find_family_view(as_json) if isinstance(join, FamilySpec) else find_view(as_json, measure)
         code = _watch(handle, view, spark, pipe, start)
-        if not options.equal and join.k is not None and join.copies == "each":
+        if not options.equal and isinstance(join, JoinSpec) and join.k is not None and join.copies == "each":
             info(EQUAL_LEFT_OUT.format(k=join.k))
         return code
 
 
 def _prepared(
-    rows: DataFrame, reading: Reading, join: JoinOptions, families: float | None, timing: dict[str, Any]
+    rows: DataFrame, reading: Reading, join: JoinSpec | FamilySpec, timing: dict[str, Any]
 ) -> TopKStream | FamilyStream:
     """The stream, to be started."""
     from swoop.spark import families_stream, topk_stream
@@ -260,10 +259,10 @@ def _prepared(
         "reason": "reason",
         "keep": reading.columns.keep,
     }
-    if families is not None:
+    if isinstance(join, FamilySpec):
         if reading.stream is not None:
             raise WrongUsage("families are of one stream; leave out --stream")
-        return families_stream(rows, families, join.window, join.similarity, **columns, **timing)
+        return families_stream(rows, join.min_similarity, join.window, join.similarity, **columns, **timing)
     return topk_stream(
         rows,
         join.k,
