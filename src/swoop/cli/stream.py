@@ -153,7 +153,7 @@ def quiet_log() -> Iterator[None]:
 
 def _is_not_shown(record: logging.LogRecord) -> bool:
     record.msg, record.args = hidden(record.getMessage()), None
-    return not str(record.msg).startswith("the stream has failed")
+    return not getattr(record, "ends_stream", False)
 
 
 @quiet_log()

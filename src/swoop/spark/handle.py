@@ -149,7 +149,8 @@ class LiveHandle(Generic[Live]):
             if self._timer is not None:
                 self._timer.join()
             if self.failure is not None:
-                log.error("the stream has failed: %s", (str(self.failure).strip().splitlines() or [repr(self.failure)])[0])
+                why = (str(self.failure).strip().splitlines() or [repr(self.failure)])[0]
+                log.error("the stream has failed: %s", why, extra={"ends_stream": True})
             try:
                 self._settle(force=True)
             except Exception as error:
