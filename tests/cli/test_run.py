@@ -83,7 +83,7 @@ def test_json_lines_to_parquet(tmp_path: Path, lines: Path, swoop: Swoop) -> Non
     assert max(map(len, done.stdout.splitlines())) <= 80
 
 
-def test_all_pairs(tmp_path: Path, lines: Path, swoop: Swoop, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_all_pairs(tmp_path: Path, lines: Path, swoop: Swoop, spark: SparkSession, monkeypatch: pytest.MonkeyPatch) -> None:
     out = tmp_path / "out.parquet"
     done = swoop("run", lines, "--window", "20s", "-k", "all", "--min-similarity", 0.3, "--out", out)
     assert done.exit_code == 0, done.output
@@ -92,12 +92,14 @@ def test_all_pairs(tmp_path: Path, lines: Path, swoop: Swoop, monkeypatch: pytes
     assert f"60 rows, {len(expected)} stays in all pairs from jaccard 0.3 on" in done.stderr
     assert "shared, from" in done.stdout
     monkeypatch.setattr("swoop.spec.MAX_PAIRS", 3)
-    done = swoop("run", lines, "--window", "20s", "-k", "all", "--min-similarity", 0.3)
-    assert done.exit_code == 1
-    assert (
-        "at some time there are more than 3 pairs from jaccard 0.3 on; use a higher --min-similarity, a shorter --window, "
-        in (" ".join(done.stderr.split()))
-    )
+    for where in ((), ("--spark",), ("--spark", "--copies", "each")):
+        done = run("run", lines, "--window", "20s", "-k", "all", "--min-similarity", 0.3, *where)
+        assert done.exit_code == 1
+        assert (
+            "at some time there are more than 3 pairs from jaccard 0.3 on; use a higher --min-similarity, a shorter --window, "
+            in (" ".join(done.stderr.split()))
+        )
+    assert spark.sparkContext._jsc.sc().getPersistentRDDs().isEmpty()  # type: ignore[union-attr]
 
 
 def test_csv_to_csv(tmp_path: Path, swoop: Swoop) -> None:

@@ -24,10 +24,19 @@ from hypothesis import strategies as st
 from pyspark.serializers import CloudPickleSerializer
 
 from swoop import errors
-from swoop.errors import CapacityExceeded, InternalError, InvalidArgument, InvalidFile, NotInWindow, SwoopError
+from swoop.errors import (
+    CapacityExceeded,
+    InternalError,
+    InvalidArgument,
+    InvalidFile,
+    NotInWindow,
+    SwoopError,
+    error_from_json,
+    error_to_json,
+)
 from swoop.join.topk_join import TopKJoin
 from swoop.live import chunks
-from swoop.live.cell import CellState, error_from_json, error_to_json
+from swoop.live.cell import CellState
 from swoop.live.cell_engines import read_results
 from swoop.live.cells import make_cell
 from swoop.live.grid import Grid

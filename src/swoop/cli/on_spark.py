@@ -143,32 +143,24 @@ def find_history(files: Files, options: ReadingOptions, join: JoinSpec, run: Run
     """The history of the top-k: its best pairs, with all stays written to ``out``."""
     began = time.monotonic()
     with _opened(files, options, join, run, steps) as given:
-        from swoop.spark import topk_history
+        from swoop.spark.history import find_stays
+        from swoop.spark.rows import Names
 
         steps.step("finding similar pairs", tasks_of(given.spark))
-        stays = topk_history(
-            given.sets,
-            join.k,
-            join.window,
-            join.similarity,
-            tokens=given.reading.tokens,
-            min_similarity=join.min_similarity,
-            max_pairs=join.max_pairs,
-            copies=join.copies,
-            stream=given.reading.stream,
-            reason="reason",
-            keep=given.reading.columns.keep,
-        ).persist()
+        reading = given.reading
+        names = Names("id", "time", reading.tokens, reading.stream, reason="reason", keep=tuple(reading.columns.keep))
+        found = find_stays(given.sets, join, names).persist()
         try:
+            count, stays = found.count(), found.stays
             shown = stays if run.equal else stays.filter(stays["similarity"] < EQUAL[join.similarity.name])
             pairs = best(shown, given.sets, given.reading, run.show) if run.show else []
-            history = _history(given, pairs, stays.count())
+            history = _history(given, pairs, count)
             if join.copies == "once" and given.reading.stream is None:
                 steps.step("counting copies", tasks_of(given.spark))
                 history = _with_copies(history, given, join.window)
             _write_all(given, stays, run, steps)
         finally:
-            stays.unpersist()
+            found.unpersist()
     return replace(history, seconds=time.monotonic() - began)
 
 

@@ -12,7 +12,7 @@ from swoop.cli.history import EQUAL, EQUAL_LEFT_OUT, EQUAL_NOT_SHOWN, History, R
 from swoop.cli.progress import Steps
 from swoop.cli.render import Pairs, Side
 from swoop.cli.where import HINTS, tell_most_unusable, why_spark
-from swoop.errors import TOO_MANY_PAIRS, CapacityExceeded
+from swoop.errors import CapacityExceeded
 from swoop.look import ORANGE, RED
 from swoop.reading.files import Files
 from swoop.reading.sets import ReadingOptions
@@ -45,12 +45,11 @@ def find(files: Files, reading: ReadingOptions, join: JoinSpec, options: RunOpti
             from swoop.cli import in_process
 
             return in_process.find_history(files, reading, join, options, steps)
-        except Exception as error:
-            # an error of one of Spark's tasks has what was raised there in its text only
-            if join.k is not None or TOO_MANY_PAIRS not in str(error):
+        except CapacityExceeded as error:
+            if error.max_pairs is None:
                 raise
             raise CapacityExceeded(
-                f"at some time there are more than {join.max_pairs:,} pairs {_from_on(join)}; use "
+                f"at some time there are more than {error.max_pairs:,} pairs {_from_on(join)}; use "
                 "a higher --min-similarity, a shorter --window, -k N for the N most similar ones, or --families for groups"
             ) from error
 

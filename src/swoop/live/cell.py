@@ -7,7 +7,6 @@ cell in memory can be told from one that a worker kept from an attempt that did 
 
 from __future__ import annotations
 
-import json
 import uuid
 from collections import Counter
 from collections.abc import Iterator, Sequence
@@ -19,8 +18,7 @@ import numpy as np
 import pyarrow as pa
 import pyarrow.compute as pc
 
-from swoop import errors
-from swoop.errors import InvalidFile, SwoopError
+from swoop.errors import InvalidFile
 from swoop.live.ahead import believe, rejected_rows, split_ahead
 from swoop.live.chunks import SETS, Chunk, Damaged, Store, add_rows, read_chunks, seal, unseal
 from swoop.live.grid import Grid
@@ -79,18 +77,6 @@ class Report:
     late: pa.Table
     rejected: pa.Table
     metrics: dict[str, Any]
-
-
-def error_to_json(error: SwoopError) -> bytes:
-    """An error of a cell, for the driver to raise: what goes through Spark as an exception arrives as text only."""
-    return json.dumps({"error": type(error).__name__, "message": str(error)}).encode()
-
-
-def error_from_json(data: bytes) -> SwoopError:
-    """The error that :func:`error_to_json` has written."""
-    found = json.loads(data)
-    kind: type[SwoopError] = getattr(errors, found["error"], SwoopError)
-    return SwoopError.__new__(kind, found["message"])  # without the constructor: the message is complete
 
 
 class Cell:

@@ -16,8 +16,7 @@ from typing import Any
 
 import pyarrow as pa
 
-from swoop.errors import NotInWindow, SwoopError, too_many_pairs
-from swoop.live.cell import error_from_json
+from swoop.errors import NotInWindow, SwoopError, error_from_json, too_many_pairs
 from swoop.live.checkpoint import SIZES, Checkpoint, State
 from swoop.live.chunks import from_bytes
 from swoop.live.engines import NO_ROWS, Feed, Snapshot, StepResult

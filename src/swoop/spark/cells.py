@@ -22,9 +22,9 @@ from pyspark.sql import DataFrame, SparkSession
 from pyspark.sql import functions as F  # noqa: N812
 from pyspark.sql.streaming.stateful_processor import StatefulProcessor, StatefulProcessorHandle
 
-from swoop.errors import SwoopError
+from swoop.errors import SwoopError, error_to_json
 from swoop.live.ahead import merged, spans_of
-from swoop.live.cell import Cell, CellState, Report, error_to_json
+from swoop.live.cell import Cell, CellState, Report
 from swoop.live.cells import copies_count_once, make_cell
 from swoop.live.chunks import from_bytes, to_bytes
 from swoop.live.grid import Grid

@@ -9,6 +9,7 @@ from __future__ import annotations
 
 import datetime as dt
 from collections.abc import Iterator, Sequence
+from dataclasses import dataclass, replace
 from typing import Any
 
 import pyarrow as pa
@@ -16,6 +17,7 @@ from pyspark.sql import Column, DataFrame, Window
 from pyspark.sql import functions as F  # noqa: N812
 from pyspark.sql import types as T  # noqa: N812
 
+from swoop.errors import error_from_json
 from swoop.join.keys import find_by
 from swoop.similarity import Similarity
 from swoop.spark.cuts import Every
@@ -35,7 +37,7 @@ from swoop.spark.rows import (
     why_unusable,
 )
 from swoop.spark.slices import PAIR, RECORDS, replay_slice
-from swoop.spark.slicing import SliceTask, cut_sets, pair_schema
+from swoop.spark.slicing import ERROR, SliceTask, cut_sets, pair_schema, with_error
 from swoop.spec import Copies, JoinSpec
 from swoop.text.functions import TokenFunction
 from swoop.times import FIRST_DATETIME, LAST_DATETIME
@@ -119,9 +121,54 @@ def topk_history(
     kept = find_keep(keep)
     taken = [*COLUMNS, *(name.lower() for name in kept_names(kept, *SIDES))]
     names = Names(id, time, tokens, stream, reason=reason, by=find_by(by, taken), keep=kept)
-    sliced = cut_sets(sets, names, spec.window, slices, can_cut=copies == "each")
+    return _stays(sets, spec, names, slices)
+
+
+@dataclass(frozen=True)
+class HistoryStays:
+    """The stays of a history, for those who want the error of a task as it was raised, and not what Spark says of it.
+
+    Persist it: what it is asked for is made once.
+    """
+
+    with_errors: DataFrame
+
+    def persist(self) -> HistoryStays:
+        return HistoryStays(self.with_errors.persist())
+
+    def unpersist(self) -> None:
+        self.with_errors.unpersist()
+
+    def count(self) -> int:
+        """How many stays there are. Raises what a task could not do."""
+        counted = self.with_errors.agg(F.count("*"), F.first(ERROR.name, ignorenulls=True)).first()
+        assert counted is not None
+        count, error = counted
+        if error is not None:
+            raise error_from_json(bytes(error))
+        return int(count)
+
+    @property
+    def stays(self) -> DataFrame:
+        """As :func:`topk_history` gives them, once they were counted."""
+        return self.with_errors.drop(ERROR.name)
+
+
+def find_stays(sets: DataFrame, join: JoinSpec, names: Names) -> HistoryStays:
+    """The stays of a history of a join."""
+    spec = replace(join, window=find_spark_window(join.window), two_streams=names.stream is not None, track_changes=True)
+    return HistoryStays(_stays(sets, spec, names, None, with_errors=True))
+
+
+def _stays(sets: DataFrame, spec: JoinSpec, names: Names, slices: Any, with_errors: bool = False) -> DataFrame:
+    """The stays of a history. With errors, a column has those of tasks, in rows that are no stays."""
+    sliced = cut_sets(sets, names, spec.window, slices, can_cut=spec.copies == "each")
     schema = _segment_schema(sliced.id_type, sliced.record_type)
-    stays = sliced.run(_task(spec.in_ticks(), sliced.tokens, sliced.arrow_id_type), schema)
+    task = _task(spec.in_ticks(), sliced.tokens, sliced.arrow_id_type)
+    if with_errors:
+        schema = T.StructType([*schema, ERROR])
+        task = with_error(task, schema)
+    stays = sliced.run(task, schema)
     if not sliced.is_whole:
         stays = _join_segments(_until_the_end(stays, sliced.keys), sliced.keys)
     return stays.select(
@@ -129,7 +176,8 @@ def topk_history(
         *COLUMNS[:4],
         from_ticks(F.col("enter"), sliced.kind).alias("enter"),
         from_ticks(F.col("leave"), sliced.kind).alias("leave"),
-        *kept_columns(kept, *SIDES),
+        *kept_columns(names.keep, *SIDES),
+        *([ERROR.name] if with_errors else []),
     )
 
 
@@ -252,7 +300,7 @@ def _join_segments(segments: DataFrame, keys: list[str]) -> DataFrame:
             F.first("older").alias("older"),
             F.first("similarity").alias("similarity"),
             F.first("overlap").alias("overlap"),
-            *(F.first(name).alias(name) for name in RECORDS if name in segments.columns),
+            *(F.first(name).alias(name) for name in (*RECORDS, ERROR.name) if name in segments.columns),
             F.min("enter").alias("enter"),
             last.alias("last"),
         )

@@ -20,7 +20,7 @@ from pyspark.sql import DataFrame
 from pyspark.sql import functions as F  # noqa: N812
 from pyspark.sql import types as T  # noqa: N812
 
-from swoop.errors import InvalidArgument, UnusableRows
+from swoop.errors import InvalidArgument, SwoopError, UnusableRows, error_to_json
 from swoop.join.slices import Extent, steps_of
 from swoop.spark.cuts import Cuts, Cutting, Every, NoCuts, find_slices
 from swoop.spark.groups import Key, for_each_group, with_key
@@ -38,7 +38,7 @@ from swoop.spark.rows import (
     why_unusable,
 )
 from swoop.spark.slices import PAIR, RECORDS
-from swoop.spark.versions import repartition_by_id
+from swoop.spark.versions import arrow_schema, repartition_by_id
 from swoop.text.functions import TokenFunction
 from swoop.times import TimeKind, WindowSpec
 
@@ -49,6 +49,24 @@ SAMPLE = 16
 
 SliceTask = Callable[[Iterator[pa.RecordBatch], int, int | None], Iterator[pa.RecordBatch]]
 """What is made of the sets of a slice, in order: from when to when it is, without an end if it has all sets."""
+
+
+ERROR = T.StructField("error", T.BinaryType())
+"""What a task could not do, in a last row that has nothing else."""
+
+
+def with_error(task: SliceTask, schema: T.StructType) -> SliceTask:
+    """The same task, and its error, if it has one, as a row of a schema: what a task raises arrives as text only."""
+    columns = arrow_schema(schema)
+
+    def tell(batches: Iterator[pa.RecordBatch], start: int, stop: int | None) -> Iterator[pa.RecordBatch]:
+        try:
+            for batch in task(batches, start, stop):
+                yield batch.append_column(ERROR.name, pa.nulls(batch.num_rows, pa.binary()))
+        except SwoopError as error:
+            yield pa.RecordBatch.from_pylist([{ERROR.name: error_to_json(error)}], columns)
+
+    return tell
 
 
 @dataclass(frozen=True)
@@ -89,9 +107,7 @@ class SlicedSets:
     @property
     def arrow_id_type(self) -> pa.DataType:
         """The type of ids where a task gives them out."""
-        from pyspark.sql.pandas.types import to_arrow_schema
-
-        return to_arrow_schema(T.StructType([T.StructField("id", self.id_type)])).field("id").type
+        return arrow_schema(T.StructType([T.StructField("id", self.id_type)])).field("id").type
 
     def run(self, task: SliceTask, schema: T.StructType) -> DataFrame:
         """What a task gives out for all slices: keys, and rows of a schema.
