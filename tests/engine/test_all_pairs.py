@@ -1,5 +1,7 @@
 """All pairs above a threshold. That they are those of brute force at every moment, ``tests/test_exactness.py`` shows; and here
 what is asked for only where all pairs are: how many there may be, and similarities of one's own.
+
+Tests of swoop.engine.all_pairs_engine, swoop.engine.all_pairs_search, swoop.engine.pair_pool.
 """
 
 from __future__ import annotations

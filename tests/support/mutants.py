@@ -30,6 +30,7 @@ ROOT = Path(__file__).parents[2]
 PACKAGE = ROOT / "src" / "swoop"
 MODULES = {
     "engine/all_pairs": ("pairs", "engine/test_all_pairs.py"),
+    "engine/all_pairs_search": ("pairs", "engine/test_all_pairs.py"),
     "engine/arrival": ("pairs",),
     "engine/candidates": ("pairs",),
     "engine/families": ("families", "join/test_families.py"),
@@ -40,6 +41,7 @@ MODULES = {
     "engine/index": ("pairs",),
     "engine/layout": ("pairs",),
     "engine/marks": ("pairs",),
+    "engine/pair_pool": ("pairs", "engine/test_all_pairs.py"),
     "engine/rank": ("pairs", "engine/test_rank.py"),
     "engine/records": ("pairs", "families", "engine/test_records.py"),
     "engine/sorting": ("pairs",),

@@ -8,7 +8,7 @@
 ``stock``         the stock in both orders (S, E), its bounds and its clean-up
 ``candidates``    candidate generation (Algorithm 1)
 ``floor``         below which no pair is kept, and completions of the stock
-``all_pairs``     all pairs above a threshold, instead of a stock
+``all_pairs``     all pairs above a threshold, instead of a stock: ``pair_pool`` keeps them, ``all_pairs_search`` finds them
 ``feed``          the change feed
 ``arrival``       the kernels that move the engine forward
 ``families``      the same for families: who is in which, and what becomes of links; ``kinship`` has their structure
@@ -25,7 +25,7 @@
 ``memory``        the arrays, and how they are replaced; ``room``: which grow together, and by how much
 ``settings``      what an engine is asked to do; ``algorithm``: by which kernels
 ``contents``      what enters an engine, checked
-``engine``        what others call, in Python; ``family_engine`` for families
+``engine``        what others call, in Python; ``family_engine`` for families, ``all_pairs_engine`` for all pairs
 ``check``         verification of every invariant
 ================= ======================================================================
 

@@ -9,8 +9,8 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from swoop.engine.all_pairs import AllPairsState
 from swoop.engine.index import SMALLEST_SEGMENT
+from swoop.engine.pair_pool import AllPairsState
 from swoop.engine.vocabulary import ID
 from swoop.engine.window import HIT
 from swoop.similarity import COSINE, DICE, HAMMING, JACCARD, OVERLAP

@@ -9,7 +9,7 @@ import numpy as np
 
 from swoop.spec import ALGORITHMS, FamilySpec, JoinSpec
 
-_ALL_PAIRS = "swoop.engine.all_pairs:make_all_pairs"
+_ALL_PAIRS = "swoop.engine.all_pairs_engine:make_all_pairs"
 _ALL = 2**62  # more than there are
 
 
