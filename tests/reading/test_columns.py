@@ -10,7 +10,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from swoop.errors import InvalidArgument
-from swoop.reading.columns import Columns, Kind, Kinds, infer, kinds_of, path_of
+from swoop.reading.columns import Columns, Kind, Kinds, check_named, infer, kinds_of, path_of
 
 KINDS: dict[str, Kind] = {"id": "integer", "ts": "timestamp", "text": "string"}
 
@@ -63,7 +63,12 @@ def test_says_what_is_used() -> None:
 )  # fmt: skip
 def test_refused(given: Columns, kinds: dict[str, Kind], message: str) -> None:
     with pytest.raises(InvalidArgument, match=message):
-        infer(given, kinds)
+        check_and_infer(given, kinds)
+
+
+def check_and_infer(given: Columns, kinds: Kinds) -> Columns:
+    check_named(given, kinds)
+    return infer(given, kinds)
 
 
 STRINGS: Kinds = {"text": "string", "ts": "string"}
@@ -149,7 +154,7 @@ def test_nested_fields_can_be_named() -> None:
     with pytest.raises(
         InvalidArgument, match=r"no column 'meta.txt' for --text; columns: 'meta', 'user'. Did you mean 'meta.text'"
     ):
-        infer(Columns(text=("meta.txt",)), NESTED)
+        check_named(Columns(text=("meta.txt",)), NESTED)
     assert path_of("meta.deep.title", ["meta", "user"]) == ("meta", "deep", "title")
     assert path_of("a.b.c", ["a", "a.b"]) == ("a.b", "c")
     assert path_of("a.b", ["a.b"]) == ("a.b",)
@@ -186,7 +191,7 @@ def test_grouping() -> None:
 )  # fmt: skip
 def test_more_refused(given: Columns, kinds: Kinds, message: str) -> None:
     with pytest.raises(InvalidArgument, match=message):
-        infer(given, kinds)
+        check_and_infer(given, kinds)
 
 
 def test_kinds_of_a_schema() -> None:

@@ -161,12 +161,11 @@ def path_of(name: str, columns: Collection[str]) -> tuple[str, ...]:
 
 
 def infer(named: Columns, kinds: Kinds) -> Columns:
-    """The columns that were named, with the others inferred. ``notes`` say what was inferred.
+    """The columns that were named, which are checked, with the others inferred. ``notes`` say what was inferred.
 
     >>> infer(Columns(), {"id": "integer", "ts": "timestamp", "headline": "string"}).notes
     ("using 'id' as id", "using 'ts' as time", "using 'headline' as text")
     """
-    check_named(named, kinds)
     chosen = named if named.group_by is None else replace(named, id=named.group_by)
     if chosen.id is None:
         chosen = _with(chosen, "id", _infer_id(_free(chosen, kinds)))
