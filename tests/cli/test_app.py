@@ -135,7 +135,7 @@ def test_doctor_says_whether_machine_code_came_with_the_package_and_is_in_use(
 ) -> None:
     monkeypatch.setattr(doctor, "requires", lambda name: ["rich>=13", requirement])
     monkeypatch.setattr("swoop.engine.machine_code.prebuilt_kernels", lambda: kernels)
-    told = doctor.machine_code()
+    told = doctor.prebuilt_code()
     assert (told and told.state) == state
     assert told is None or found in told.found
 

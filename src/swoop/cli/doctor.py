@@ -74,7 +74,7 @@ def examine(start_spark: bool, warm: bool, steps: Steps) -> Iterator[Finding]:
     if _version("numba"):
         if warm:
             steps.step("compiling the engine")
-        in_use = machine_code()
+        in_use = prebuilt_code()
         if in_use is not None:
             yield in_use
         yield _numba_cache(warm, in_use is not None and in_use.state == "ok")
@@ -132,7 +132,7 @@ def _purpose(extra: str) -> str:
     }[extra]
 
 
-def machine_code() -> Finding | None:
+def prebuilt_code() -> Finding | None:
     """Whether the machine code that came with the package is in use; None if none came.
 
     A package with machine code requires the Numba that it was built with; nobody but the installer sees to that.
