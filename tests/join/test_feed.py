@@ -7,6 +7,7 @@ from pathlib import Path
 from typing import Any
 
 import numpy as np
+import pyarrow as pa
 import pytest
 
 import swoop
@@ -17,7 +18,10 @@ from swoop.engine.thresholds import Thresholds, use
 from swoop.errors import InternalError, InvalidTime
 from swoop.join.feed import Feed
 from swoop.join.ids import Ids
+from swoop.live.merge import Merge
+from swoop.live.record_merge import RecordMerge
 from swoop.oracle import Record
+from swoop.times import Clock
 
 
 class Changes:
@@ -53,6 +57,21 @@ def test_a_wrong_change_is_never_passed_on(rows: Any, message: str) -> None:
         feed.take(engine, Ids())
     assert len(feed.waiting()) == 0
     assert engine.forgotten == 0
+
+
+@pytest.mark.parametrize("k", [2, None])
+@pytest.mark.parametrize(("copies", "merge"), [("each", Merge), ("once", RecordMerge)])
+def test_no_changes_have_the_columns_of_some(k: int | None, copies: Any, merge: type[Merge]) -> None:
+    """Also where cells tell of none."""
+    join = swoop.TopKJoin(k, 10, min_similarity=0.5, copies=copies, track_changes=True)
+    none = [join.changes().to_arrow(), merge(k, join.similarity, Clock(join.window), False).apply(pa.table({}), 0).to_arrow()]
+    for time, tokens in enumerate(["ab", "ab", "abc"]):
+        join.insert(list(tokens), time)
+    some = join.changes().to_arrow()
+    assert some.num_rows
+    none.append(join.changes().to_arrow())
+    assert [table.num_rows for table in none] == [0, 0, 0]
+    assert [table.schema for table in none] == [some.schema] * 3
 
 
 @pytest.mark.parametrize("k", [2, None])

@@ -53,13 +53,9 @@ class Rows:
 
     @classmethod
     def joined(cls, parts: list[Rows]) -> Rows:
-        """Several parts as one."""
-        from swoop.engine.layout import CHANGE
-
+        """Several parts as one: one at least."""
         if len(parts) == 1:
             return parts[0]
-        if not parts:
-            return cls(np.zeros(0, CHANGE), [], [])
         return cls(
             np.concatenate([part.rows for part in parts]),
             [name for part in parts for name in part.newer],
@@ -75,6 +71,13 @@ class Rows:
         sides = self.records() if self.records is not None else (no_records(len(self)), no_records(len(self)))
         newer, older = (whole(side, schema) for side in sides)
         return Rows(self.rows, self.newer, self.older, self.seen, lambda: (newer, older))
+
+    @classmethod
+    def none(cls, copies_once: bool) -> Rows:
+        """No rows, of which there are the same columns as of some."""
+        from swoop.engine.layout import CHANGE, SEEN
+
+        return cls(np.zeros(0, CHANGE), [], [], np.zeros(0, SEEN) if copies_once else None)
 
     def __len__(self) -> int:
         return len(self.rows)
@@ -250,7 +253,8 @@ class Feed:
     wrong, and is never passed on.
     """
 
-    def __init__(self) -> None:
+    def __init__(self, copies_once: bool = False) -> None:
+        self._copies_once = copies_once
         self._parts: list[tuple[int, Rows, Any]] = []  # with the number of changes up to each
         self._taken = 0
         self._top: set[tuple[int, int]] = set()
@@ -312,7 +316,7 @@ class Feed:
 
     def waiting(self) -> Rows:
         """All changes that nobody has asked for."""
-        return Rows.joined([rows for _, rows, _ in self._parts])
+        return Rows.joined([rows for _, rows, _ in self._parts] or [Rows.none(self._copies_once)])
 
     def take_waiting(self) -> Rows:
         """The same, for somebody who asks for them: they wait no more."""

@@ -230,9 +230,8 @@ def _changes_table(join: TopKJoin, pending: Rows) -> pa.Table:
         **id_values("newer_id", list(pending.newer)),
         **id_values("older_id", list(pending.older)),
     }
-    if join.copies == "once":
-        seen = np.zeros(0, SEEN) if pending.seen is None else pending.seen
-        columns |= {name: pa.array(np.ascontiguousarray(seen[name])) for name in SEEN.names or ()}
+    if pending.seen is not None:
+        columns |= {name: pa.array(np.ascontiguousarray(pending.seen[name])) for name in SEEN.names or ()}
     return pa.table(columns)
 
 

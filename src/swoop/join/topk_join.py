@@ -138,7 +138,7 @@ class TopKJoin(Arrivals):
             max_pairs=max_pairs,
         )
         super().__init__(self._spec.window, make_engine(self._spec))
-        self._feed = AllPairsFeed() if k is None and copies == "each" else Feed()
+        self._feed = AllPairsFeed() if k is None and copies == "each" else Feed(copies == "once")
 
     @classmethod
     def from_spec(cls, spec: JoinSpec) -> Self:
