@@ -94,7 +94,7 @@ class _Stream:
         self.ticks: list[int] = []
         for arrival, record in enumerate(records):
             kind, tick = self.clock.read(record.time)
-            self.clock.moved(kind, tick)
+            self.clock.advance(kind, tick)
             self.ticks.append(arrival if spec.kind == "count" or kind == "none" else tick)
         self.sets = [_distinct(record.tokens) for record in records]
 

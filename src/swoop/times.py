@@ -186,8 +186,8 @@ class Clock:
         if self.kind is not None and kind != self.kind:
             raise InvalidTime(f"times were {_DESCRIBED[self.kind]} so far, but now {time!r} was given; do not mix them")
 
-    def moved(self, kind: TimeKind, ticks: int) -> None:
-        """Record a time that was read and used."""
+    def advance(self, kind: TimeKind, ticks: int) -> None:
+        """Let time move on to one that was read and used."""
         self.kind = kind
         self.now = ticks
 

@@ -109,11 +109,11 @@ def test_changes_as_lines_and_json(capsys: pytest.CaptureFixture[str]) -> None:
     for copies in (None, 12):
         handle: Any = Copies(copies)
         change = Change(NOON, "enter", handle.topk()[0])
-        find_view(False, "jaccard").changed([change], handle)
+        find_view(False, "jaccard").show_changes([change], handle)
         line = capsys.readouterr().out
         assert ("same text" in line) == (copies is None)
         assert ("[tonight]" in line) == (copies is not None)  # though it is at the end of a long text
-        find_view(True, "jaccard").changed([change], handle)
+        find_view(True, "jaccard").show_changes([change], handle)
         assert json.loads(capsys.readouterr().out).get("newer_copies") == copies
 
 
@@ -140,18 +140,18 @@ def test_families_as_lines_and_json(capsys: pytest.CaptureFixture[str]) -> None:
     waves = Waves()
     waves.run(30)
     changes = waves.changes()
-    find_family_view(False).changed(changes, waves)
+    find_family_view(False).show_changes(changes, waves)
     lines = capsys.readouterr().out.splitlines()
     assert [line.split()[5] for line in lines] == ["born", "born", "grew", "grew"]
     assert "0, 10 records, 8 of them new: Win a phone" in lines[-2]
-    find_family_view(True).changed(changes, waves)
+    find_family_view(True).show_changes(changes, waves)
     told = [json.loads(line) for line in capsys.readouterr().out.splitlines()]
     assert len(told) == len(changes)
     assert (told[0]["kind"], told[0]["family"], told[0]["size"], told[0]["into"]) == ("born", 0, 2, None)
     assert (told[-1]["size"], told[-1]["total"], told[-1]["first_seen"]) == (10, 10, "2024-05-01T12:00:01+00:00")
     assert told[0]["text"] == SAME
     waves.families_of.advance(waves.time + dt.timedelta(days=1))
-    find_family_view(False).changed(waves.changes(), waves)
+    find_family_view(False).show_changes(waves.changes(), waves)
     lines = capsys.readouterr().out.splitlines()
     assert [line.split()[5] for line in lines] == ["ended", "ended"]
     assert lines[0].endswith(f"ended      0, 10 records in all: {SAME}")
@@ -162,6 +162,6 @@ def test_families_with_the_same_id_have_lines_each(capsys: pytest.CaptureFixture
     for time, word in enumerate("abababab"):
         waves.said[time] = (NOON, word)
         waves.families_of.insert([word], NOON + dt.timedelta(seconds=time), id=0)
-    find_family_view(False).changed(waves.changes(), waves)
+    find_family_view(False).show_changes(waves.changes(), waves)
     lines = [" ".join(line.split()[5:8]) for line in capsys.readouterr().out.splitlines()]
     assert lines == ["born 0, 2", "born 0, 2", "grew 0, 4", "grew 0, 4"]

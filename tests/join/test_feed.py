@@ -180,7 +180,7 @@ def test_interrupted_again_while_an_arrival_is_given_up(array: str, n: int) -> N
     def resize(path: str, size: int) -> None:
         left[0] -= path == array
         if left[0] == 0 and path == array:
-            engine.ready = interrupt
+            engine.recover = interrupt
             raise KeyboardInterrupt
         type(memory)._resize(memory, path, size)
 
@@ -192,7 +192,7 @@ def test_interrupted_again_while_an_arrival_is_given_up(array: str, n: int) -> N
             join.insert(record.tokens, time, id=time)
             arrived.append(record)
         except KeyboardInterrupt:  # this set is not tried again
-            del engine.ready
+            del engine.recover
     assert len(arrived) == 59
     assert list(join.changes()) == oracle.changes(
         [Record(record.tokens, record.time, record.id) for record in arrived], k=3, window=20

@@ -73,7 +73,7 @@ class Judge:
     def add(self, record: Record) -> None:
         """Let a record arrive."""
         kind, tick = self._clock.read(record.time)
-        self._clock.moved(kind, tick)
+        self._clock.advance(kind, tick)
         number, self._arrivals = self._arrivals, self._arrivals + 1
         if self._window.kind == "count" or kind == "none":
             tick = number

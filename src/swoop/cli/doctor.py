@@ -139,7 +139,7 @@ def prebuilt_code() -> Finding | None:
     """
     from swoop.engine.machine_code import prebuilt_kernels
 
-    made_for = next((one.partition("==")[2] for one in _requirements() if one.startswith("numba==")), None)
+    made_for = next((need.partition("==")[2] for need in _requirements() if need.startswith("numba==")), None)
     if made_for is None:
         return None
     if kernels := prebuilt_kernels():

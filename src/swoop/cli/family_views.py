@@ -48,7 +48,7 @@ def find_family_view(as_json: bool) -> View:
 class FamilyJsonView(View):
     """One JSON object per change, with the text of the newest set."""
 
-    def changed(self, changes: Sequence[FamilyChange], handle: HasFamilies) -> None:
+    def show_changes(self, changes: Sequence[FamilyChange], handle: HasFamilies) -> None:
         for change in changes:
             print_json(message(change, handle.texts(change)))
 
@@ -59,7 +59,7 @@ class FamilyLinesView(LinesView):
     A wave grows with every record, so all of its growth since the last look is one line, which says how many came.
     """
 
-    def changed(self, changes: Sequence[FamilyChange], handle: HasFamilies) -> None:
+    def show_changes(self, changes: Sequence[FamilyChange], handle: HasFamilies) -> None:
         last = {change.key: place for place, change in enumerate(changes) if change.kind in ("born", "grew")}
         grown = Counter(change.key for change in changes if change.kind == "grew")
         for place, change in enumerate(changes):

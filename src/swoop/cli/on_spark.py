@@ -142,23 +142,23 @@ def _opened(
 def find_history(files: Files, options: ReadingOptions, join: JoinSpec, run: RunOptions, steps: Steps) -> History:
     """The history of the top-k: its best pairs, with all stays written to ``out``."""
     began = time.monotonic()
-    with _opened(files, options, join, run, steps) as given:
+    with _opened(files, options, join, run, steps) as history_input:
         from swoop.spark.history import find_stays
         from swoop.spark.rows import Names
 
-        steps.step("finding similar pairs", tasks_of(given.spark))
-        reading = given.reading
+        steps.step("finding similar pairs", tasks_of(history_input.spark))
+        reading = history_input.reading
         names = Names("id", "time", reading.tokens, reading.stream, reason="reason", keep=tuple(reading.columns.keep))
-        found = find_stays(given.sets, join, names).persist()
+        found = find_stays(history_input.sets, join, names).persist()
         try:
             count, stays = found.count(), found.stays
             shown = stays if run.equal else stays.filter(stays["similarity"] < EQUAL[join.similarity.name])
-            pairs = best(shown, given.sets, given.reading, run.show) if run.show else []
-            history = _history(given, pairs, count)
-            if join.copies == "once" and given.reading.stream is None:
-                steps.step("counting copies", tasks_of(given.spark))
-                history = _with_copies(history, given, join.window)
-            _write_all(given, stays, run, steps)
+            pairs = best(shown, history_input.sets, reading, run.show) if run.show else []
+            history = _history(history_input, pairs, count)
+            if join.copies == "once" and reading.stream is None:
+                steps.step("counting copies", tasks_of(history_input.spark))
+                history = _with_copies(history, history_input, join.window)
+            _write_all(history_input, stays, run, steps)
         finally:
             found.unpersist()
     return replace(history, seconds=time.monotonic() - began)
@@ -169,51 +169,53 @@ def find_families(files: Files, options: ReadingOptions, join: FamilySpec, run: 
     from pyspark.sql import functions as F  # noqa: N812
 
     began = time.monotonic()
-    with _opened(files, options, join, run, steps) as given:
+    with _opened(files, options, join, run, steps) as history_input:
         from swoop.spark.families import find_links
 
-        check_one_stream(given.reading)
-        steps.step("finding families", tasks_of(given.spark))
+        check_one_stream(history_input.reading)
+        steps.step("finding families", tasks_of(history_input.spark))
         links = find_links(
-            given.sets,
+            history_input.sets,
             join.min_similarity,
             join.window,
             join.similarity,
-            tokens=given.reading.tokens,
+            tokens=history_input.reading.tokens,
             reason="reason",
-            keep=given.reading.columns.keep,
+            keep=history_input.reading.columns.keep,
         ).persist()
         try:
             families = links.families().drop("size")
             largest = _in_order(families, LARGEST_FIRST).limit(run.show).toArrow()
             members = links.members().filter(F.col("family").isin(largest.column("id").to_pylist()))
             members = members.select("id", "family", "time").orderBy("time", "id")
-            named = given.sets.join(members.select(F.col("id").alias("_id")).distinct(), F.col("id") == F.col("_id"), "semi")
-            found = FoundFamilies(
-                _history(given, [], families.count()),
-                *(members_of(largest, "id", members.toArrow(), "family") if largest.num_rows else ([], [])),
-                records_of(named.drop("reason").toArrow(), given.reading) if largest.num_rows else {},
+            named = history_input.sets.join(
+                members.select(F.col("id").alias("_id")).distinct(), F.col("id") == F.col("_id"), "semi"
             )
-            _write_all(given, families, run, steps)
+            found = FoundFamilies(
+                _history(history_input, [], families.count()),
+                *(members_of(largest, "id", members.toArrow(), "family") if largest.num_rows else ([], [])),
+                records_of(named.drop("reason").toArrow(), history_input.reading) if largest.num_rows else {},
+            )
+            _write_all(history_input, families, run, steps)
         finally:
             links.unpersist()
     return replace(found, history=replace(found.history, seconds=time.monotonic() - began))
 
 
-def _history(given: _Input, pairs: list[ShownPair], results: int) -> History:
+def _history(history_input: _Input, pairs: list[ShownPair], results: int) -> History:
     from pyspark.sql import functions as F  # noqa: N812
 
-    groups = None if given.sets is given.lines else given.sets.filter(F.col("reason").isNull()).count()
-    return History(pairs, given.rows.count(), results, given.count_rejected(), 0.0, groups=groups)
+    groups = None if history_input.sets is history_input.lines else history_input.sets.filter(F.col("reason").isNull()).count()
+    return History(pairs, history_input.rows.count(), results, history_input.count_rejected(), 0.0, groups=groups)
 
 
-def _with_copies(history: History, given: _Input, window: WindowSpec) -> History:
+def _with_copies(history: History, history_input: _Input, window: WindowSpec) -> History:
     """The same with how many copies there are in all, and of the records of pairs: records are families of equal sets."""
     from pyspark.sql import functions as F  # noqa: N812
 
     from swoop.spark.families import find_links
 
-    links = find_links(given.sets, 1.0, window, tokens=given.reading.tokens, reason="reason").persist()
+    links = find_links(history_input.sets, 1.0, window, tokens=history_input.reading.tokens, reason="reason").persist()
     try:
         families = links.families()
         rows, most = families.agg(F.sum(F.col("total") - 1), F.max("total")).collect()[0]
@@ -223,12 +225,12 @@ def _with_copies(history: History, given: _Input, window: WindowSpec) -> History
     return replace(history, pairs=counted_copies(history.pairs, named), copies=CopyCount(rows or 0, most or 1))
 
 
-def _write_all(given: _Input, results: DataFrame, run: RunOptions, steps: Steps) -> None:
+def _write_all(history_input: _Input, results: DataFrame, run: RunOptions, steps: Steps) -> None:
     if run.out is not None:
-        steps.step(f"writing {run.out}", tasks_of(given.spark))
+        steps.step(f"writing {run.out}", tasks_of(history_input.spark))
         _write(results, run.out)
     if run.rejected is not None:
-        _write(given.whole_rejected(), run.rejected)
+        _write(history_input.whole_rejected(), run.rejected)
 
 
 def _write(table: DataFrame, out: str) -> None:

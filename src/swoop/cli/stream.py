@@ -173,7 +173,7 @@ def stream(
     find_lateness(lateness, window)
     max_ahead = options.find_max_ahead(window)
     outputs = options.outputs()
-    topics = [one for one in (options.source, options.changes, options.late, options.rejected) if is_topic(one)]
+    topics = [address for address in (options.source, options.changes, options.late, options.rejected) if is_topic(address)]
     if options.kafka and not topics:
         raise WrongUsage("--kafka-option and --kafka-options are for topics, and there is none: kafka://host:port/topic")
     settings = settings_for(topics, options.jars, options.avro is not None)
@@ -294,7 +294,7 @@ def _watch(handle: Handle, view: View, spark: SparkSession, pipe: Pipe | None, s
     with interruptible() as stopped, stop_on_failure(lambda: handle, spark), view:
         while handle.is_active and not stopped:
             _show_changes(handle, view)
-            view.moved(handle, rate())
+            view.show_progress(handle, rate())
             warned = warned or _warn_if_nothing_is_usable(handle)
             if (
                 pipe is not None
@@ -313,7 +313,7 @@ def _watch(handle: Handle, view: View, spark: SparkSession, pipe: Pipe | None, s
         else:
             handle.await_termination()
         _show_changes(handle, view)
-        view.ended(handle)
+        view.show_end(handle)
     if not warned:
         _warn_if_nothing_is_usable(handle)
     reasons.merge(handle.reasons)
@@ -376,7 +376,7 @@ def stop_on_failure(handle: Callable[[], Handle], spark: SparkSession) -> Iterat
 
 
 def _show_changes(handle: Handle, view: View) -> None:
-    view.changed(handle.changes(), handle)
+    view.show_changes(handle.changes(), handle)
 
 
 @contextmanager

@@ -60,20 +60,20 @@ class View:
     def __exit__(self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None) -> None:
         pass
 
-    def changed(self, changes: Sequence[Any], handle: Any) -> None:
+    def show_changes(self, changes: Sequence[Any], handle: Any) -> None:
         """Called with what has changed."""
 
-    def moved(self, handle: Any, rate: float) -> None:
+    def show_progress(self, handle: Any, rate: float) -> None:
         """Called from time to time."""
 
-    def ended(self, handle: Any) -> None:
+    def show_end(self, handle: Any) -> None:
         """Called once, at the end; a summary follows."""
 
 
 class JsonView(View):
     """One JSON object per change."""
 
-    def changed(self, changes: Sequence[Change], handle: StreamHandle) -> None:
+    def show_changes(self, changes: Sequence[Change], handle: StreamHandle) -> None:
         for change in changes:
             print_json(message(change, handle.texts(change.pair)))
 
@@ -84,7 +84,7 @@ class LinesView(View):
     def __init__(self, draw: Draw) -> None:
         self._draw = draw
 
-    def ended(self, handle: Any) -> None:
+    def show_end(self, handle: Any) -> None:
         console = results()
         console.print()
         console.print(self._draw(handle, console, None))
@@ -97,7 +97,7 @@ class PairLinesView(LinesView):
         super().__init__(draw)
         self._measure = measure
 
-    def changed(self, changes: Sequence[Change], handle: StreamHandle) -> None:
+    def show_changes(self, changes: Sequence[Change], handle: StreamHandle) -> None:
         for change in changes:
             pair = change.pair
             what = f"{shown_time(change.time)}  {change.kind:9}  {shown_similarity(pair.similarity, self._measure)}"
@@ -126,14 +126,14 @@ class TableView(View):
     def __exit__(self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None) -> None:
         self._live.__exit__(kind, error, trace)
 
-    def moved(self, handle: Any, rate: float) -> None:
+    def show_progress(self, handle: Any, rate: float) -> None:
         now = time.monotonic()
         state = (handle.stats, self._console.size)
         if state != self._drawn and now >= self._next:
             self._drawn, self._next = state, now + 0.1
             self._live.update(self._draw(handle, self._console, rate), refresh=True)
 
-    def ended(self, handle: Any) -> None:
+    def show_end(self, handle: Any) -> None:
         self._live.update(self._draw(handle, self._console, None), refresh=True)
 
 

@@ -173,11 +173,11 @@ class Board:
                 family_changes = self._family_changes.take()[0] if families is not None else ()
             for change in chain.from_iterable(changes):
                 self._timeline.take(change)
-                self._reader.reached(change.time)
+                self._reader.note_time(change.time)
             told = list(chain.from_iterable(family_changes))
             for change in told:
                 self._lives.take(change)
-                self._reader.reached(change.time)
+                self._reader.note_time(change.time)
             if families is not None:
                 self._reader.families.take(told, families)
             state = self._reader.read(source, families, self._timeline, self._lives, complete=complete)

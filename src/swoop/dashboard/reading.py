@@ -66,7 +66,7 @@ class Reader:
         self._stairs_pace = Pace(clock)  # the cost of the skyband grows with the stock
         self._failing = ""
 
-    def reached(self, time: Time | None) -> None:
+    def note_time(self, time: Time | None) -> None:
         """Note that the stream has reached a time."""
         try:
             if time is not None and (self._now is None or time > self._now):  # type: ignore[operator]
@@ -95,7 +95,7 @@ class Reader:
                 if families is not None:
                     self.families.read(families, lives, self._now)
                     for family in self.families.families.values():
-                        self.reached(family.last_seen)
+                        self.note_time(family.last_seen)
                 status = _status(shown)
                 self._failing = ""
             except Exception as error:  # whatever it is, the page must keep running and show it
@@ -125,7 +125,7 @@ class Reader:
     def _read_pairs(self, source: Source, timeline: Timeline, *, complete: bool) -> None:
         pairs = {key_of(pair): pair for pair in islice(source.topk(), self._limit)}
         for pair in pairs.values():
-            self.reached(pair.start)
+            self.note_time(pair.start)
         timeline.compare(pairs.values(), self._now, complete=complete)
         if self._now is not None and self._stairs_pace.is_due():  # before the first time, there is nowhere to begin
             with self._stairs_pace.measured():
@@ -141,7 +141,7 @@ class Reader:
 
     def _metrics(self, source: Source | FamilySource, *, measure: bool) -> dict[str, Any]:
         stats, now = source.stats, self._clock()
-        self.reached(getattr(stats, "watermark", None))
+        self.note_time(getattr(stats, "watermark", None))
         values = {name: getattr(stats, name) for name in METRICS if hasattr(stats, name)}
         alerts = {name: getattr(stats, name, 0) for name in ALERTS}
         values |= alerts if any(alerts.values()) else {}

@@ -30,7 +30,7 @@ def check(engine: Engine) -> None:
 
 def check_sets(engine: Engine) -> dict[int, list[int]]:
     """The same without pairs. Returns the token ids of each valid set, none for a copy that counts no more."""
-    engine.ready()
+    engine.recover()
     sets = _check_window(engine)
     _check_index(engine, sets)
     _check_records(engine, sets)

@@ -102,11 +102,11 @@ class Engine:
                     self._taken[counted_as(path)] += 1
                     self.room.grow(path, self.state.needed)
         except BaseException:
-            self.ready()
+            self.recover()
             raise
         self._is_running = False
 
-    def ready(self) -> None:
+    def recover(self) -> None:
         """Do what was interrupted, and give up the arrival that was. Interrupted itself, it can be done again."""
         self.memory.repair()
         if self._is_running:
@@ -120,7 +120,7 @@ class Engine:
 
         The same as :meth:`insert`, without the cost of making arrays.
         """
-        self.ready()
+        self.recover()
         memory, batch = self.memory, self.state.batch
         size = len(tokens)
         text_bytes = 0
@@ -186,7 +186,7 @@ class Engine:
         Records of sets that have arrived elsewhere keep their names. ``found``: room for the identities of the sets' records,
         where copies count once.
         """
-        self.ready()
+        self.recover()
         times, offsets, tokens, sides = checked_sets(times, offsets, tokens, sides, self.settings.side_count)
         self.state.batch.is_single = 0
         self._spare_tokens = self._spare_bytes = 0
@@ -211,7 +211,7 @@ class Engine:
 
     def advance(self, now: int) -> None:
         """Move the index time."""
-        self.ready()
+        self.recover()
         self.run(self.algorithm.advance, now)
 
     # reading
@@ -233,7 +233,7 @@ class Engine:
 
     def settle(self) -> int:
         """Bring the stock up to the index time. How many pairs it holds."""
-        self.ready()
+        self.recover()
         return self.algorithm.settle(self)
 
     @property
@@ -283,7 +283,7 @@ class Engine:
 
     def stock(self, most: int | None = None) -> tuple[np.ndarray, np.ndarray | None]:
         """The first pairs of the stock, or all: rows of ``layout.CHANGE`` and, where copies count once, ``layout.SEEN``."""
-        self.ready()
+        self.recover()
         return self.algorithm.read(self, most)
 
     @property
@@ -293,7 +293,7 @@ class Engine:
 
     def changes(self) -> tuple[int, np.ndarray, np.ndarray | None]:
         """The changes that were not forgotten yet: the number of the first, from 0 on, and rows as of the stock."""
-        self.ready()
+        self.recover()
         feed, memory = self.state.feed, self.memory
         seen = memory["feed.seen"][: feed.end].copy() if self.settings.copies_once else None
         return feed.taken, memory["feed.changes"][: feed.end].copy(), seen
@@ -316,23 +316,23 @@ class Engine:
 
     def tokens_of(self, arrival: int) -> Tokens:
         """The tokens of a valid set."""
-        self.ready()
+        self.recover()
         return self.interning.tokens(self.token_ids_of(arrival - self.state.base))
 
     def identities(self) -> np.ndarray:
         """The identities of the valid records, in order, where copies count once: one of each record."""
-        self.ready()
+        self.recover()
         names, newest = self._names()
         return np.sort(names.identities[newest == np.arange(self.state.oldest, self.state.next)])
 
     def names(self) -> Names:
         """What the records of the valid sets are called, where copies count once."""
-        self.ready()
+        self.recover()
         return self._names()[0]
 
     def times(self) -> np.ndarray:
         """The times of the valid sets."""
-        self.ready()
+        self.recover()
         return self.memory["window.ring"]["time"][self._places()]
 
     @property
@@ -345,7 +345,7 @@ class Engine:
     def newest_of(self, arrival: int) -> int | None:
         """The newest set of the record with an identity, or the set with an arrival number; None if it is not valid."""
         if self.settings.copies_once:
-            self.ready()
+            self.recover()
             entries, ring = self.memory["records.entries"][: self.state.records.count], self.memory["window.record"]
             for record in np.flatnonzero(entries["identity"] == arrival).tolist():
                 number = int(entries["number"][record])
@@ -364,7 +364,7 @@ class Engine:
 
     def contents(self) -> Contents:
         """The window."""
-        self.ready()
+        self.recover()
         memory, ring = self.memory, self.memory["window.ring"]
         places = self._places()
         names, newest = None, np.arange(self.state.oldest, self.state.next)

@@ -83,7 +83,7 @@ class FamilyEngine(Engine):
 
     def entries(self) -> np.ndarray:
         """Rows of ``FAMILY`` by the numbers of families; of those that are gone, what they were."""
-        self.ready()
+        self.recover()
         return self.memory["kinship.entries"][: self.state.kinship.count].copy()
 
     def firsts(self) -> np.ndarray:
@@ -93,14 +93,14 @@ class FamilyEngine(Engine):
 
     def members(self) -> np.ndarray:
         """The numbers of the families of the valid sets; -1: a set has no tokens."""
-        self.ready()
+        self.recover()
         return self.memory["kinship.family"][self._places()]
 
     # the feed
 
     def family_changes(self) -> tuple[int, np.ndarray]:
         """The changes that were not forgotten yet: the number of the first, from 0 on, and rows of ``FAMILY_CHANGE``."""
-        self.ready()
+        self.recover()
         feed = self.state.feed
         return feed.taken, self.memory["kinship.changes"][: feed.end].copy()
 
@@ -166,7 +166,7 @@ class FamilyEngine(Engine):
         self.memory.install({}, {"tracking": int(self.settings.tracking), "kinship.is_verified": 0})
 
     def shrink(self) -> None:
-        self.ready()
+        self.recover()
         self.restore_families(self.contents(), self.known(), self.now)
 
     def warm(self) -> None:

@@ -184,9 +184,9 @@ class Arrivals:
                 self._kept.cut(before + arrived)
         if kind == "none" or self.window.kind == "count":
             if arrived:
-                self._clock.moved(kind, int(ticks[arrived - 1]))
+                self._clock.advance(kind, int(ticks[arrived - 1]))
         elif arrived or engine.now != then:
-            self._clock.moved(kind, engine.now)
+            self._clock.advance(kind, engine.now)
         self._take_changes()
         self._ids.forget(engine.oldest, self._named())
         if self._kept is not None:
@@ -273,11 +273,11 @@ class Arrivals:
             if kind == "none":
                 raise InvalidType("advance needs a time, not None")
             if self.window.kind == "count":
-                self._clock.moved(kind, ticks)
+                self._clock.advance(kind, ticks)
                 return
             try:
                 self._begin(kind, (), None)
                 self._engine.advance(ticks)
-                self._clock.moved(kind, ticks)
+                self._clock.advance(kind, ticks)
             finally:
                 self._finish()

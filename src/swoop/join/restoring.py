@@ -99,7 +99,7 @@ def restore_clock(join: Arrivals, settings: dict[str, Any], contents: Contents) 
         demand(is_right and (now == 0 or kind != "none"), "times are not those of the sets' arrivals")
     else:
         demand(now == index_time, f"the time is {now}, but the index time is {index_time}")
-    clock.moved(kind, now)
+    clock.advance(kind, now)
     is_datetime = kind in ("naive", "aware")
     demand(not is_datetime or FIRST_DATETIME <= now <= LAST_DATETIME, f"the time is {now}, which is no date")
     firsts = contents.times if contents.names is None else np.concatenate((contents.times, contents.names.first_seen))

@@ -121,7 +121,7 @@ def arrive(
             engine.insert(ticks[places], offsets, found, sides[places], known)
             arrived += rows
             if rows:
-                clock.moved(kind, int(ticks[first + rows - 1]))
+                clock.advance(kind, int(ticks[first + rows - 1]))
         yield ticks
 
 

@@ -105,10 +105,10 @@ class AlertDelivery:
             untold = self._queue.untold_before(alert)
             again = self._try({**json.loads(alert.message), "left_out": untold}, f"try {attempt} of {TRIES}")
             if again is None:
-                self._queue.delivered(alert, untold)
+                self._queue.note_delivered(alert, untold)
                 return
             if not again or attempt == TRIES:
-                self._queue.given_up(alert)
+                self._queue.note_given_up(alert)
                 log.error("an alert is given up: %s", self.problem)
                 return
             if not self._pause(wait):
@@ -119,7 +119,7 @@ class AlertDelivery:
         untold = self._queue.untold
         self._last = time.monotonic()  # also if it fails: then the next minute will do
         if self._try({"kind": LEFT_OUT, "left_out": untold}, "a message about those left out") is None:
-            self._queue.told(untold)
+            self._queue.note_told(untold)
 
     def _try(self, message: dict[str, object], which: str) -> bool | None:
         """Deliver a message. None if it has arrived, else whether it is of any use to try again."""

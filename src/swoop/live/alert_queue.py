@@ -161,17 +161,17 @@ class AlertQueue:
         """The first file that has alerts that wait."""
         return next((until for until, count in self._files.items() if count), None)
 
-    def delivered(self, alert: Alert, told: int) -> None:
-        """The first alert was delivered, and has told of so many that were not."""
+    def note_delivered(self, alert: Alert, told: int) -> None:
+        """Note that the first alert was delivered, and has told of so many that were not."""
         position = self.position
         self._advance(replace(position, done=alert.number, sent=position.sent + 1, told=position.told + told))
 
-    def given_up(self, alert: Alert) -> None:
-        """The first alert could not be delivered."""
+    def note_given_up(self, alert: Alert) -> None:
+        """Note that the first alert could not be delivered."""
         self._advance(replace(self.position, done=alert.number, failed=self.position.failed + 1))
 
-    def told(self, count: int) -> None:
-        """So many that were not delivered have been told of, in a message of its own."""
+    def note_told(self, count: int) -> None:
+        """Note that so many that were not delivered have been told of, in a message of its own."""
         with self.news:
             self._save(replace(self.position, told=self.position.told + count))
 

@@ -85,12 +85,12 @@ class GridEngines:
     def process_batch(self, before: State, batch: int, rows: pa.Table) -> StepResult:
         """Take the results of the cells for a batch; ``rows`` have the columns ``cell``, ``what`` and ``data``."""
         tables, metrics = read_results(rows)
-        self.cells = sorted(metrics, key=lambda one: one["cell"])
+        self.cells = sorted(metrics, key=lambda cell: cell["cell"])
         watermark = metrics[0]["watermark"] if metrics else before.watermark
         with self._blaming(before, ValueError):
             changes = self._apply(tables["events"], _last_tick(watermark))
         counted = before.counters
-        arrived = int(sum(one["rows"] for one in metrics))
+        arrived = int(sum(cell["rows"] for cell in metrics))
         state = replace(
             before,
             batch=batch,
@@ -103,16 +103,16 @@ class GridEngines:
                 rows=counted.rows + arrived,
                 late=counted.late + tables["late"].num_rows,
                 rejected=counted.rejected + tables["rejected"].num_rows,
-                sets=counted.sets + sum(one["sets"] for one in metrics),
+                sets=counted.sets + sum(cell["sets"] for cell in metrics),
             ),
         )
-        if rebuilt := [one for one in metrics if one["rebuilt"]]:
+        if rebuilt := [cell for cell in metrics if cell["rebuilt"]]:
             log.warning(
                 "batch %d: cells %s were rebuilt from their state, %d sets in %.1f s",
                 batch,
-                ", ".join(str(one["cell"]) for one in rebuilt),
-                sum(one["rebuilt"] for one in rebuilt),
-                max(one["seconds"] for one in rebuilt),
+                ", ".join(str(cell["cell"]) for cell in rebuilt),
+                sum(cell["rebuilt"] for cell in rebuilt),
+                max(cell["seconds"] for cell in rebuilt),
             )
         return StepResult(self._write_union(state), changes, tables["late"], tables["rejected"], arrived)
 
@@ -238,4 +238,4 @@ def _last_tick(watermark: int | None) -> int:
 
 
 def _sum(metrics: list[dict[str, Any]]) -> dict[str, int]:
-    return {name: sum(one[name] for one in metrics) for name in SIZES}
+    return {name: sum(cell[name] for cell in metrics) for name in SIZES}

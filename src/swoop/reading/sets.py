@@ -219,13 +219,13 @@ def _guess(values: pa.ChunkedArray, name: str, count: CountReadable | None) -> T
         return choose(found, [count(name, candidate) if count else 0 for candidate in found.candidates])
     if found is not None:
         return found
-    given = next((value for value in values.to_pylist() if value is not None), None)
+    example = next((value for value in values.to_pylist() if value is not None), None)
     if len(values) == 0:  # nothing is there yet
         return ISO if _holds_text(values.type) else EPOCHS["s"]
-    if given is None:
+    if example is None:
         raise InvalidArgument(f"the column {name!r} has no times in its first rows; name another with --time")
     raise InvalidArgument(
-        f'cannot read the times in column {name!r}, such as "{str(given)[:60]}"; say how they are written, for example '
+        f'cannot read the times in column {name!r}, such as "{str(example)[:60]}"; say how they are written, for example '
         "--time-format 'dd/MM/yyyy HH:mm', or name another column with --time"
     )
 

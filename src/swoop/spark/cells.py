@@ -127,27 +127,27 @@ class Cells(StatefulProcessor):
 
     def handleInputRows(self, key: Any, rows: Any, timerValues: Any) -> Iterator[pd.DataFrame]:  # noqa: N802, N803
         number = self._layout.keys.index(int(key[0]))
-        given = pd.concat(list(rows))
+        routed = pd.concat(list(rows))
         try:
-            results = list(serialise(self._process_batch(number, given)).items())
+            results = list(serialise(self._process_batch(number, routed)).items())
         except SwoopError as error:  # the driver raises it, and so the batch does not count
             results = [("error", error_to_json(error))]
-        results += [("rejected", data) for data in given["rejected"] if data is not None]
+        results += [("rejected", data) for data in routed["rejected"] if data is not None]
         yield pd.DataFrame([(number, *result) for result in results], columns=["cell", "what", "data"])
 
-    def _process_batch(self, number: int, given: pd.DataFrame) -> Report:
+    def _process_batch(self, number: int, routed: pd.DataFrame) -> Report:
         store = SparkStore(self._chunks, self._state)
         started = time.perf_counter()
         cell, is_new = self._cell(number, store)
         rebuilt = sum(chunk.rows for chunk in cell.state.chunks) if is_new else 0
         seconds = time.perf_counter() - started
-        tables = [from_bytes(data) for data in given["sets"] if data is not None]
-        spans = (np.frombuffer(data, np.int64).reshape(-1, 3) for data in given["spans"])
+        tables = [from_bytes(data) for data in routed["sets"] if data is not None]
+        spans = (np.frombuffer(data, np.int64).reshape(-1, 3) for data in routed["spans"])
         sets = pa.concat_tables(tables, promote_options="permissive") if tables else None
         report = cell.step(sets, merged(spans, self._spec.max_ahead), store, self._ended)
         _cell_cache[self._run, number] = time.monotonic(), cell
         _forget_others(self._run, cell.state.batches)
-        report.metrics.update(rows=int(given["rows"].sum()), rebuilt=rebuilt, seconds=seconds)
+        report.metrics.update(rows=int(routed["rows"].sum()), rebuilt=rebuilt, seconds=seconds)
         report.metrics.update(taken=0 if sets is None else sets.num_rows, spent=time.perf_counter() - started - seconds)
         return report
 

@@ -227,9 +227,9 @@ class Rejected:
 
     def terminate(self) -> list[tuple[str, str]]:
         """The rows that cannot be used, of those that were not looked at yet."""
-        given = [row["row"] for row in self._rows.rows]
+        rows = [row["row"] for row in self._rows.rows]
         reasons = self._rows.why_unusable(self._rows.take()).to_pylist()
-        return [(reason, row) for reason, row in zip(reasons, given, strict=True) if reason is not None]
+        return [(reason, row) for reason, row in zip(reasons, rows, strict=True) if reason is not None]
 
 
 class _Rows:
@@ -269,23 +269,23 @@ class _Rows:
         return why_unusable(sets, tokens=self._names.made, stream=stream)
 
 
-def _table(function: str, given: AnalyzeArgument) -> T.StructType:
-    if not given.isTable or not isinstance(given.dataType, T.StructType):
+def _table(function: str, argument: AnalyzeArgument) -> T.StructType:
+    if not argument.isTable or not isinstance(argument.dataType, T.StructType):
         raise InvalidArgument(f"the first argument of {function} must be a table: {function}(TABLE(posts), ...)")
-    return given.dataType
+    return argument.dataType
 
 
-def _value(name: str, given: AnalyzeArgument | None, default: Any) -> Any:
+def _value(name: str, argument: AnalyzeArgument | None, default: Any) -> Any:
     """The value of a constant argument."""
-    if given is None:
+    if argument is None:
         return default
-    if not given.isConstantExpression:
+    if not argument.isConstantExpression:
         raise InvalidArgument(f"{name} must be a constant")
-    return float(given.value) if isinstance(given.value, Decimal) else given.value
+    return float(argument.value) if isinstance(argument.value, Decimal) else argument.value
 
 
-def _name(name: str, given: AnalyzeArgument | None, default: str | None) -> Any:
-    found = _value(name, given, default)
+def _name(name: str, argument: AnalyzeArgument | None, default: str | None) -> Any:
+    found = _value(name, argument, default)
     if not isinstance(found, str) and (found is not None or default is not None):
         raise InvalidType(f"{name} must be the name of a column, not {found!r:.60}")
     return found
@@ -311,8 +311,8 @@ def _sets(
     spec: JoinSpec | FamilySpec | None,
 ) -> SetsAnalysis:
     """Which columns the sets of a table are made of, checked."""
-    given = _name("tokens", tokens, "tokens")
-    made = given if given in table.names or "(" not in given else parse_tokens(given)
+    name = _name("tokens", tokens, "tokens")
+    made = name if name in table.names or "(" not in name else parse_tokens(name)
     names = Names(_name("id", id, "id"), _name("time", time, "time"), made, _name("stream", stream, None))
     columns: Any = _Columns(table)
     names.check(columns)
@@ -371,14 +371,14 @@ def _partitions(
 
 def _keys(table: T.StructType, by: AnalyzeArgument | None, result: tuple[str, ...]) -> list[T.StructField] | None:
     """The columns that tell partitions apart."""
-    given = _value("by", by, None)
-    if given is None:
+    value = _value("by", by, None)
+    if value is None:
         return None
-    given = [given] if isinstance(given, str) else given
-    if not isinstance(given, list) or not all(isinstance(name, str) for name in given):
-        raise InvalidType(f"by must be the name of a column or an array of names, not {given!r:.60}")
+    names = [value] if isinstance(value, str) else value
+    if not isinstance(names, list) or not all(isinstance(name, str) for name in names):
+        raise InvalidType(f"by must be the name of a column or an array of names, not {names!r:.60}")
     found: list[T.StructField] = []
-    for name in given:
+    for name in names:
         if name not in table.names:
             raise InvalidData(f"there is no column {name!r} for by; columns: {', '.join(map(repr, table.names))}")
         key = table[name]
