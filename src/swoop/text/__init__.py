@@ -7,7 +7,6 @@
 ``characters``  classes of characters
 ``kernels``     the same, compiled, on Arrow's buffers
 ``columns``     columns of texts as columns of tokens, in ``blocks`` of rows
-``readable``    texts that can be read, whatever bytes there are
 ==============  =========================================================================
 
 What you may touch: speed. What a word is changes in ``reference`` first, and with it every saved result of texts.

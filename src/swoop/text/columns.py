@@ -16,6 +16,7 @@ from swoop.errors import InternalError
 from swoop.text import characters, kernels
 from swoop.text.blocks import Block
 from swoop.text.functions import TokenFunction
+from swoop.text.kernels import Characters, Rules, Strings
 
 BLOCK = 1 << 20  # bytes of text that are read at once
 
@@ -61,7 +62,7 @@ def _which_have(texts: pa.Array, letters: tuple[str, str]) -> np.ndarray:
     ends, data = _ends_and_bytes(texts)
     found = np.zeros(len(texts), bool)
     encoded = [letter.encode() for letter in letters]
-    if kernels.count_letters(data, ends[0], ends[-1], *encoded[0], *encoded[1]):
+    if kernels.count_letters(Strings(data, ends), *((lead, rest) for lead, rest in encoded)):
         for first, second in encoded:
             places = ends[0] + np.flatnonzero(data[ends[0] : ends[-1]] == first)
             places = places[data[places + 1] == second]  # no text ends in the middle of a letter
@@ -84,9 +85,9 @@ def _ends_and_bytes(texts: pa.Array) -> tuple[np.ndarray, np.ndarray]:
 
 
 @cache
-def _tables() -> tuple[np.ndarray, np.ndarray, np.ndarray]:
+def _all_characters() -> Characters:
     classes, lower = np.frombuffer(characters.classes(), np.uint8), kernels.lower_table()
-    return classes, lower, kernels.ascii_table(classes, lower)
+    return Characters(classes, lower, kernels.ascii_table(classes, lower))
 
 
 def make_tokens(texts: list[pa.Array], function: TokenFunction) -> Iterator[Block]:
@@ -116,27 +117,28 @@ def _read_only(buffer: Any, kind: type[np.generic]) -> np.ndarray:
 
 
 def _read_block(texts: pa.Array, function: TokenFunction) -> tuple[np.ndarray, Texts]:
-    classes, lower, ascii_words = _tables()
     ends, data = _ends_and_bytes(texts)
+    strings, known = Strings(data, ends), _all_characters()
+    rules = Rules(function.keep_urls, function.emoji)
     size = int(ends[-1] - ends[0])
     out = np.empty(size + size // 2 + 8, np.uint8)
     position, offsets = np.zeros(4, np.int64), np.zeros(len(ends), np.int64)
     token_ends = np.zeros(size // 4 + 64, np.int64)
     while True:
-        given = (position, out, token_ends, offsets)
+        written = Strings(out, token_ends)
         if function.unit == "words":
-            code = kernels.read_words(data, ends, classes, lower, ascii_words, function.keep_urls, function.emoji, *given)
+            code = kernels.read_words(strings, known, rules, position, written, offsets)
         else:
-            code = kernels.read_characters(data, ends, classes, lower, *given)
+            code = kernels.read_characters(strings, known, position, written, offsets)
         if code == kernels.DONE:
             break
         if code == kernels.DAMAGED:
             raise InternalError(f"row {position[kernels.ROW]} of a block of texts is not UTF-8, though it was checked")
         token_ends = np.concatenate((token_ends, np.zeros(len(token_ends), np.int64)))
-    found = Texts(out[: position[kernels.BYTES]], token_ends[: position[kernels.TOKENS] + 1])
+    tokens = Texts(out[: position[kernels.BYTES]], token_ends[: position[kernels.TOKENS] + 1])
     if function.stop_words:
-        offsets, found = _without(offsets, found, function.stop_words)
-    return (offsets, found) if function.n == 1 else _join(offsets, found, function)
+        offsets, tokens = _without(offsets, tokens, function.stop_words)
+    return (offsets, tokens) if function.n == 1 else _join(offsets, tokens, function)
 
 
 def _without(offsets: np.ndarray, found: Texts, stop_words: frozenset[str]) -> tuple[np.ndarray, Texts]:
@@ -156,5 +158,5 @@ def _join(offsets: np.ndarray, found: Texts, function: TokenFunction) -> tuple[n
     ends = np.ascontiguousarray(found.ends)
     size = kernels.count_runs(ends, offsets, function.n, between, run_offsets)
     out, run_ends = np.empty(size, np.uint8), np.zeros(int(run_offsets[-1]) + 1, np.int64)
-    kernels.join_runs(found.data, ends, offsets, function.n, between, out, run_ends)
+    kernels.join_runs(Strings(found.data, ends), offsets, function.n, between, Strings(out, run_ends))
     return run_offsets, Texts(out, run_ends)

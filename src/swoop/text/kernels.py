@@ -29,6 +29,32 @@ _FIRST_TONE, _LAST_TONE = SKIN_TONES[0], SKIN_TONES[-1]
 _FIRST_SELECTOR, _LAST_SELECTOR = VARIATION_SELECTORS[0], VARIATION_SELECTORS[-1]
 
 
+class Strings(NamedTuple):
+    """Strings in UTF-8: the n-th is ``data[ends[n]:ends[n + 1]]``."""
+
+    data: Any
+    ends: Any
+
+
+class Characters(NamedTuple):
+    """What is known of all characters.
+
+    ``classes``: of each code point. ``lower``: small letters, of the code points up to the last that has one. ``ascii_words``:
+    of each byte that is a character of a word by itself, its small letter; of others 0.
+    """
+
+    classes: Any
+    lower: Any
+    ascii_words: Any
+
+
+class Rules(NamedTuple):
+    """What counts as a word besides words."""
+
+    keep_urls: bool
+    emoji: bool
+
+
 class Character(NamedTuple):
     """A code point in lower case and its bytes in the text; 0 if they are not UTF-8, or the text is over."""
 
@@ -142,11 +168,13 @@ class Reached(NamedTuple):
 
 
 @jit
-def read_ascii_words(data: Any, at: int, end: int, keep_urls: bool, out: Any, to: int, token_ends: Any, tokens: int) -> Reached:
+def read_ascii_words(data: Any, end: int, keep_urls: bool, out: Any, token_ends: Any, reached: Reached) -> Reached:
     """Read the words among 64 bytes, or up to the end of the text, that consist of ASCII and are seen to end there.
 
-    Stops before what may be an address of the web, and before what is not ASCII.
+    Stops before what may be an address of the web, and before what is not ASCII. (The arrays come one by one: in structures,
+    they would be counted for each 64 bytes.)
     """
+    at, tokens, to = reached.at, reached.tokens, reached.to
     left = min(end - at, BITS)
     high = min(zeros_below(high_bits(data, at)), left)
     words = word_bits(data, at)
@@ -172,25 +200,15 @@ def read_ascii_words(data: Any, at: int, end: int, keep_urls: bool, out: Any, to
 
 
 @kernel
-def read_words(
-    data: Any,
-    ends: Any,
-    classes: Any,
-    lower: Any,
-    ascii_words: Any,
-    keep_urls: bool,
-    emoji: bool,
-    position: Any,
-    out: Any,
-    token_ends: Any,
-    offsets: Any,
-) -> int:
-    """Read the words of texts, of which the n-th ends at ``ends[n + 1]``, from ``position`` on.
+def read_words(texts: Strings, characters: Characters, rules: Rules, position: Any, written: Strings, offsets: Any) -> int:
+    """Read the words of texts, from ``position`` on.
 
-    ``ascii_words`` has the small letter of each byte that is a character of a word by itself, and 0 for others.
-    ``out`` has half as much room again as the texts, as no character grows more in lower case, and room for a word of the
-    machine. ``offsets[n + 1]`` becomes how many tokens there are up to row n.
+    ``written.data`` has half as much room again as the texts, as no character grows more in lower case, and room for a word of
+    the machine. ``offsets[n + 1]`` becomes how many words there are up to row n.
     """
+    data, ends, out, token_ends = texts.data, texts.ends, written.data, written.ends
+    classes, lower, ascii_words = characters.classes, characters.lower, characters.ascii_words
+    keep_urls, emoji = rules.keep_urls, rules.emoji
     tokens, begin = position[TOKENS], position[BYTES]
     for row in range(position[ROW], ends.size - 1):
         end = ends[row + 1]
@@ -199,7 +217,7 @@ def read_words(
             if tokens + _MOST_WORDS >= token_ends.size:
                 return stop_reading(FULL, position, row, at, begin, tokens)
             if data[uint64(at)] < 0x80 and at + BITS + 8 <= data.size:
-                reached = read_ascii_words(data, at, end, keep_urls, out, begin, token_ends, tokens)
+                reached = read_ascii_words(data, end, keep_urls, out, token_ends, Reached(at, tokens, begin))
                 is_ahead = reached.at > at
                 at, tokens, begin = reached.at, reached.tokens, reached.to
                 if is_ahead:
@@ -278,10 +296,10 @@ def size_of_emoji(data: Any, at: int, end: int, classes: Any) -> int:
 
 
 @kernel
-def read_characters(
-    data: Any, ends: Any, classes: Any, lower: Any, position: Any, out: Any, token_ends: Any, offsets: Any
-) -> int:
+def read_characters(texts: Strings, characters: Characters, position: Any, written: Strings, offsets: Any) -> int:
     """Read characters likewise, each a token, with one space for each run of white space between others."""
+    data, ends, out, token_ends = texts.data, texts.ends, written.data, written.ends
+    classes, lower = characters.classes, characters.lower
     tokens, to = position[TOKENS], position[BYTES]
     for row in range(position[ROW], ends.size - 1):
         end = ends[row + 1]
@@ -311,13 +329,15 @@ def read_characters(
 
 
 @kernel
-def count_letters(data: Any, begin: int, end: int, a: int, then_a: int, b: int, then_b: int) -> int:
-    """How often two letters of two bytes stand between two places."""
-    found = int64(0)
-    for p in range(begin, end - 1):
+def count_letters(texts: Strings, letter: tuple[int, int], other: tuple[int, int]) -> int:
+    """How often two letters of two bytes stand in texts."""
+    data, ends = texts.data, texts.ends
+    (a, then_a), (b, then_b) = letter, other
+    count = int64(0)
+    for p in range(ends[0], ends[ends.size - 1] - 1):
         byte, then = data[uint64(p)], data[uint64(p + 1)]
-        found += ((byte == a) & (then == then_a)) | ((byte == b) & (then == then_b))
-    return found
+        count += ((byte == a) & (then == then_a)) | ((byte == b) & (then == then_b))
+    return count
 
 
 @kernel
@@ -335,8 +355,9 @@ def count_runs(ends: Any, offsets: Any, n: int, between: int, run_offsets: Any) 
 
 
 @kernel
-def join_runs(data: Any, ends: Any, offsets: Any, n: int, between: int, out: Any, run_ends: Any) -> None:
+def join_runs(tokens: Strings, offsets: Any, n: int, between: int, joined: Strings) -> None:
     """Put runs of n tokens together, with a space in between if ``between`` is 1."""
+    data, ends, out, run_ends = tokens.data, tokens.ends, joined.data, joined.ends
     run = to = int64(0)
     for row in range(offsets.size - 1):
         first, last = offsets[row], offsets[row + 1]
