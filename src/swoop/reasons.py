@@ -9,6 +9,22 @@ from typing import Any
 
 SHOWN = 60  # characters of a value that a reason has
 
+NO_ID, NO_TIME, NO_TEXT = "the id is null", "the time is null", "the text is null"
+NO_TOKENS, NO_TOKEN = "the tokens are null", "a token is null"
+ID_NOT_UTF8, TEXT_NOT_UTF8, TOKEN_NOT_UTF8 = "the id is not UTF-8", "the text is not UTF-8", "a token is not UTF-8"
+TIME_OUT_OF_RANGE, TIME_UNREADABLE = "the time is out of range", "time: cannot read"
+NO_SIDE = "the stream is neither 'left' nor 'right'"
+NOT_JSON = "row: not JSON"
+"""Reasons that are given in several places, and those for which there are hints."""
+
+
+def too_many_tokens(most: int) -> str:
+    return f"there are more than {most} tokens"
+
+
+def text_too_long(most: int) -> str:
+    return f"the text is longer than {most} bytes"
+
 
 @dataclass
 class Reasons:

@@ -7,12 +7,13 @@ from swoop.cli.console import info
 from swoop.look import RED
 from swoop.reading.files import Files
 from swoop.reading.sets import Reading
+from swoop.reasons import ID_NOT_UTF8, NOT_JSON, TEXT_NOT_UTF8, TIME_UNREADABLE
 
 HINTS = {
-    "time: cannot read": "try --time-format or --time-unit",
-    "the text is not UTF-8": "try --encoding cp1252",
-    "the id is not UTF-8": "try --encoding cp1252",
-    "row: not JSON": "if its letters are not UTF-8, try --encoding cp1252",
+    TIME_UNREADABLE: "try --time-format or --time-unit",
+    TEXT_NOT_UTF8: "try --encoding cp1252",
+    ID_NOT_UTF8: "try --encoding cp1252",
+    NOT_JSON: "if its letters are not UTF-8, try --encoding cp1252",
 }
 """What may help against reasons."""
 

@@ -1,4 +1,4 @@
-"""Which rows of a table cannot be used, and why. The reasons are those that Spark's ways to run give (``spark/rows.py``)."""
+"""Which rows of a table cannot be used, and why. Spark's ways to run give the same reasons (``spark/rows.py``)."""
 
 from __future__ import annotations
 
@@ -10,6 +10,7 @@ import numpy as np
 import pyarrow as pa
 import pyarrow.compute as pc
 
+from swoop import reasons
 from swoop.errors import InvalidData
 from swoop.join.columns import LISTS, STRINGS, as_chunks, check_lengths, check_token_argument, find_column, read_table
 from swoop.similarity import MAX_SET_SIZE
@@ -37,10 +38,10 @@ def why_unusable(
     time_kind(times.type, time)
     lengths = {id: len(ids), time: len(times)}
     checks = [
-        ("the id is null", _where(ids, pc.is_null)),
-        ("the time is null", _where(times, pc.is_null)),
-        ("the time is out of range", _where(times, _out_of_range)),
-        ("the id is not UTF-8", _where(ids, _not_utf8)),
+        (reasons.NO_ID, _where(ids, pc.is_null)),
+        (reasons.NO_TIME, _where(times, pc.is_null)),
+        (reasons.TIME_OUT_OF_RANGE, _where(times, _out_of_range)),
+        (reasons.ID_NOT_UTF8, _where(ids, _not_utf8)),
     ]
     if isinstance(tokens, TokenFunction):
         texts = [found(name, "tokens") for name in tokens.columns]
@@ -56,17 +57,17 @@ def why_unusable(
         if not any(is_list(sets.type) for is_list in (*LISTS, pa.types.is_null)):
             raise InvalidData(f"column {tokens!r} has type {sets.type}; tokens must be lists of strings, bytes or integers")
         checks += [
-            ("the tokens are null", _where(sets, pc.is_null)),
-            (f"there are more than {MAX_SET_SIZE} tokens", _where(sets, _too_many)),
-            ("a token is null", _where(sets, lambda part: _of_tokens(part, pc.is_null))),
-            ("a token is not UTF-8", _where(sets, lambda part: _of_tokens(part, _not_utf8))),
+            (reasons.NO_TOKENS, _where(sets, pc.is_null)),
+            (reasons.too_many_tokens(MAX_SET_SIZE), _where(sets, _too_many)),
+            (reasons.NO_TOKEN, _where(sets, lambda part: _of_tokens(part, pc.is_null))),
+            (reasons.TOKEN_NOT_UTF8, _where(sets, lambda part: _of_tokens(part, _not_utf8))),
         ]
     if stream is not None:
         sides = found(stream, "stream")
         lengths[stream] = len(sides)
         if not any(is_string(sides.type) for is_string in (*STRINGS, pa.types.is_null)):
             raise InvalidData(f"column {stream!r} has type {sides.type}; the stream must be 'left' or 'right'")
-        checks.append(("the stream is neither 'left' nor 'right'", _where(sides, _no_side)))
+        checks.append((reasons.NO_SIDE, _where(sides, _no_side)))
     return _first_reasons(check_lengths(lengths), checks)
 
 
@@ -179,9 +180,9 @@ def _checks_of_texts(texts: list[pa.ChunkedArray]) -> Iterator[tuple[str, Places
         there = sum(pc.is_valid(text).to_numpy().astype(np.int64) for text in texts)
         return np.flatnonzero(sizes + there - 1 > MAX_SET_SIZE)  # with a space between two
 
-    yield "the text is null", null
-    yield "the text is not UTF-8", not_utf8
-    yield f"the text is longer than {MAX_SET_SIZE} bytes", too_long
+    yield reasons.NO_TEXT, null
+    yield reasons.TEXT_NOT_UTF8, not_utf8
+    yield reasons.text_too_long(MAX_SET_SIZE), too_long
 
 
 def _sizes(texts: pa.ChunkedArray) -> np.ndarray:

@@ -16,7 +16,7 @@ from swoop.reading.date_columns import read_times
 from swoop.reading.files import Files
 from swoop.reading.sets import INTEGER, Reading
 from swoop.reading.tables import Batch, column_of, read_batches, schema_for
-from swoop.reasons import SHOWN, Reasons
+from swoop.reasons import SHOWN, TIME_UNREADABLE, Reasons
 from swoop.text.columns import join_texts, make_tokens
 from swoop.times import LAST_DATETIME
 
@@ -161,7 +161,7 @@ def _time(column: pa.ChunkedArray, reading: Reading, wrong: list[pa.Array]) -> p
         time = _one(read_times(array, reading.time))
     else:
         return _microseconds(array, wrong)
-    wrong.append(_reason_where(pc.and_(time.is_null(), array.is_valid()), "time: cannot read", _text(column)))
+    wrong.append(_reason_where(pc.and_(time.is_null(), array.is_valid()), TIME_UNREADABLE, _text(column)))
     return time
 
 

@@ -10,6 +10,8 @@ from typing import IO, Any
 import pyarrow as pa
 import pyarrow.json
 
+from swoop.reasons import NOT_JSON
+
 BLOCK = 4 << 20  # bytes that are read at once
 SHOWN = 80  # characters of a wrong line that are told
 DEEPEST = 8  # levels of nesting that are columns; what is deeper is text
@@ -118,8 +120,8 @@ def read_values(values: Sequence[Any], schema: pa.Schema, lines: Sequence[bytes]
         raw.append(None)
         if not isinstance(value, dict):
             shown = texts[place].decode("utf-8", "backslashreplace") if texts else json.dumps(value, ensure_ascii=False)
-            what = "not JSON" if isinstance(value, Exception) else "not an object"
-            wrong.append(f'row: {what} "{shown.strip()[:SHOWN]}"')
+            what = NOT_JSON if isinstance(value, Exception) else "row: not an object"
+            wrong.append(f'{what} "{shown.strip()[:SHOWN]}"')
             value, raw[-1] = {}, shown
         for field in schema:
             columns[field.name].append(_convert(value.get(field.name), field.type, field.name, wrong))

@@ -21,7 +21,7 @@ from swoop.reading.dates import TimeFormat
 from swoop.reading.files import Files, find_dialect
 from swoop.reading.sets import INTEGER, Reading, is_in_nanoseconds
 from swoop.reading.tables import SAMPLE, dialect_of, read_sample
-from swoop.reasons import SHOWN
+from swoop.reasons import SHOWN, TIME_UNREADABLE
 from swoop.spark.dates import read_times
 from swoop.spark.preparation import token_column
 from swoop.spark.repeated import load_once
@@ -200,7 +200,7 @@ def _wrong(sets: DataFrame, reading: Reading) -> list[Column]:
     wrong = [
         _reason_where(F.col("line").isNotNull(), "row: cannot read", F.trim("line")),
         _reason_where(F.col("id").isNull() & F.col("given_id").isNotNull(), "id: not a whole number", F.col("given_id")),
-        _reason_where(F.col("time").isNull() & F.col("given_time").isNotNull(), "time: cannot read", F.col("given_time")),
+        _reason_where(F.col("time").isNull() & F.col("given_time").isNotNull(), TIME_UNREADABLE, F.col("given_time")),
     ]
     if reading.columns.group_by is not None:
         words = {"id": "id", "time": "time", "tokens": "item"}

@@ -11,6 +11,7 @@ from pyspark.sql import Column, DataFrame
 from pyspark.sql import functions as F  # noqa: N812
 from pyspark.sql import types as T  # noqa: N812
 
+from swoop import reasons
 from swoop.errors import InvalidArgument, InvalidData, InvalidType
 from swoop.join.kept import check_keep
 from swoop.similarity import MAX_SET_SIZE
@@ -264,33 +265,33 @@ def why_unusable(sets: DataFrame, names: Names, kind: TimeKind) -> Column:
     known = F.col(names.reason).cast("string") if names.reason else F.lit(None)
     found = (
         F.when(known.isNotNull(), known)
-        .when(F.col(names.id).isNull(), "the id is null")
-        .when(F.col(names.time).isNull(), "the time is null")
-        .when(~in_range(ticks(names.time, kind), kind), "the time is out of range")
+        .when(F.col(names.id).isNull(), reasons.NO_ID)
+        .when(F.col(names.time).isNull(), reasons.NO_TIME)
+        .when(~in_range(ticks(names.time, kind), kind), reasons.TIME_OUT_OF_RANGE)
     )
     if isinstance(types[names.id].dataType, T.StringType):
-        found = found.when(~F.is_valid_utf8(id_of(sets, names)), "the id is not UTF-8")
+        found = found.when(~F.is_valid_utf8(id_of(sets, names)), reasons.ID_NOT_UTF8)
     if isinstance(names.tokens, TokenFunction):
         found = (
-            found.when(tokens.isNull(), "the text is null")
-            .when(~F.is_valid_utf8(tokens), "the text is not UTF-8")
-            .when(F.octet_length(tokens) > F.lit(MAX_SET_SIZE), f"the text is longer than {MAX_SET_SIZE} bytes")
+            found.when(tokens.isNull(), reasons.NO_TEXT)
+            .when(~F.is_valid_utf8(tokens), reasons.TEXT_NOT_UTF8)
+            .when(F.octet_length(tokens) > F.lit(MAX_SET_SIZE), reasons.text_too_long(MAX_SET_SIZE))
         )
     else:
         no_token = F.exists(tokens, lambda token: token.isNull())
         found = (
-            found.when(tokens.isNull(), "the tokens are null")
-            .when(F.size(tokens) > F.lit(MAX_SET_SIZE), f"there are more than {MAX_SET_SIZE} tokens")
-            .when(F.coalesce(no_token, F.lit(False)), "a token is null")
+            found.when(tokens.isNull(), reasons.NO_TOKENS)
+            .when(F.size(tokens) > F.lit(MAX_SET_SIZE), reasons.too_many_tokens(MAX_SET_SIZE))
+            .when(F.coalesce(no_token, F.lit(False)), reasons.NO_TOKEN)
         )
         if plain_type(types[names.tokens].dataType) == "array<string>":
-            found = found.when(F.exists(tokens, lambda token: ~F.is_valid_utf8(token)), "a token is not UTF-8")
+            found = found.when(F.exists(tokens, lambda token: ~F.is_valid_utf8(token)), reasons.TOKEN_NOT_UTF8)
     if names.stream:
         is_stream = F.coalesce(stream_of(names).isin("left", "right"), F.lit(False))
-        found = found.when(~is_stream, "the stream is neither 'left' nor 'right'")
+        found = found.when(~is_stream, reasons.NO_SIDE)
     if names.text:
         is_text = F.coalesce(F.is_valid_utf8(F.col(names.text).cast("string")), F.lit(True))
-        found = found.when(~is_text, "the text is not UTF-8")
+        found = found.when(~is_text, reasons.TEXT_NOT_UTF8)
     return found
 
 
