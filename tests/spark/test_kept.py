@@ -53,6 +53,50 @@ def test_histories_show_the_records_of_sets_that_all_have_the_same_id(spark: Spa
     assert stays
 
 
+TWINS = [  # values of records, as Spark orders them
+    *(("long", value) for value in (None, 9, 10)),
+    *(("double", value) for value in (None, -1.5, 0.0, 10.0, float("nan"))),
+    *(("string", value) for value in (None, "", "10", "9", "é", "\U0001f600")),
+    *(("binary", bytearray(value)) for value in (b"", b"\x7f", b"\xff")),
+    *(("array<int>", value) for value in (None, [], [2, None], [2, 1], [10])),
+    *(("struct<a: int, b: string>", value) for value in ({"a": None, "b": "z"}, {"a": 2, "b": None}, {"a": 10, "b": "a"})),
+    *(("timestamp", value) for value in (None, NOON, NOON + dt.timedelta(microseconds=1))),
+]
+
+
+def test_equal_sets_are_in_the_order_of_their_records(spark: SparkSession, tmp_path: Path) -> None:
+    """In whatever order rows come, however results are made."""
+    kinds = list(dict.fromkeys(kind for kind, _ in TWINS))
+    rows = []
+    for place, kind in enumerate(kinds):
+        values = [value for known, value in TWINS if known == kind]
+        records = [{name: (value if name == kind else None) for name in kinds} for value in values]
+        rows += [(place, 100 * place, [f"token {place}"], *record.values()) for record in records]
+    columns = [f"kept{place} {kind}" for place, kind in enumerate(kinds)]
+    keep = [column.partition(" ")[0] for column in columns]
+    sets = spark.createDataFrame(rows[::-1], f"id int, time long, tokens array<string>, {', '.join(columns)}")
+    in_order = sets.orderBy("id", *keep).collect()
+    assert [repr(tuple(row)[3:]) for row in in_order] == [repr(tuple(row)[3:]) for row in sets.collect()[::-1]]
+    options: dict[str, Any] = {"k": 20, "window": 10, "keep": keep}
+
+    def told(table: Any) -> list[str]:
+        shown = [f"{side}_{name}" for name in keep for side in ("newer", "older")]
+        return sorted(
+            repr([row["enter"], *(row[name] for name in shown)]) for row in table.select([*shown, "enter"]).to_pylist()
+        )
+
+    expected = told(topk_history(sets, **options).toArrow())
+    assert len(expected) == sum(n * (n - 1) // 2 for n in (3, 5, 6, 3, 5, 3, 3))
+    for one in (sets, sets.orderBy(F.rand(1))):
+        assert told(swoop.history(one.toArrow(), **options).to_arrow()) == expected
+    sets.coalesce(1).write.parquet(str(tmp_path / "in"))
+    stream = topk_stream(spark.readStream.schema(sets.schema).parquet(str(tmp_path / "in")), **options, lateness=5)
+    handle = stream.start(tmp_path / "state", changes=tmp_path / "changes", available_now=True)
+    assert handle.await_termination(120)
+    changes = spark.read.parquet(*result_files(tmp_path / "changes")).where("kind = 'enter'").withColumnRenamed("time", "enter")
+    assert told(changes.toArrow()) == expected
+
+
 def test_values_of_many_types(spark: SparkSession) -> None:
     rows = [
         (1, 1, ["a"], bytearray(b"\xff"), NOON, {"x": 1, "y": ["p", None]}, 2.5),

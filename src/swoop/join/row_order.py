@@ -1,4 +1,7 @@
-"""The order in which rows enter: by time, id, tokens and stream. What is equal in all of these is the same set."""
+"""The order in which rows enter: by time, id, tokens and stream. What is equal in all of these is the same set.
+
+Equal sets are in the order of their records, if these are kept: so all ways to run show the same one.
+"""
 
 from __future__ import annotations
 
@@ -26,6 +29,23 @@ def find_order(times: np.ndarray, ids: pa.Array, rest: Callable[[np.ndarray], Se
         keys = zip(np.cumsum(~same)[twins].tolist(), rest(order[twins]), range(len(twins)), strict=True)
         order[twins] = order[twins[[place for *_, place in sorted(keys)]]]
     return None if bool((order == np.arange(len(order))).all()) else order
+
+
+def order_key(value: Any) -> tuple[Any, ...]:
+    """By which a value of a record is ordered, as Spark orders values: null first, NaN last, lists and structs by their items.
+
+    >>> sorted([[2, None], [2], None, [float("nan")], [10]], key=order_key)
+    [None, [2], [2, None], [10], [nan]]
+    """
+    if value is None:
+        return (0,)
+    if isinstance(value, dict):
+        value = list(value.values())
+    if isinstance(value, list | tuple):
+        return (1, [order_key(item) for item in value])
+    if isinstance(value, float):
+        return (2,) if value != value else (1, value)
+    return (1, type(value).__name__, value)  # a text may stand for a time that Python does not have
 
 
 def _is_in_order(times: np.ndarray, ids: pa.Array) -> bool:

@@ -7,6 +7,7 @@ import warnings
 from collections import Counter
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
+from itertools import repeat
 from typing import Any
 
 import numpy as np
@@ -18,8 +19,9 @@ from swoop.join.columns import as_array, check_lengths, read_whole_ids, take_row
 from swoop.join.inputs import read_columns
 from swoop.join.kept import as_kept
 from swoop.join.keys import as_key, split
-from swoop.join.row_order import find_order
+from swoop.join.row_order import find_order, order_key
 from swoop.join.unusable import time_kind, why_unusable
+from swoop.readable import values_of
 from swoop.text.columns import join_texts
 from swoop.text.functions import TokenFunction
 from swoop.times import TimeKind, WindowSpec
@@ -57,7 +59,7 @@ def read_rows(
     kept = {name: as_kept(columns[name], name) for name in keep}
     keys = {name: as_key(columns[name], name) for name in by}
     check_lengths({name: len(column) for name, column in {id: columns[id], **kept, **keys}.items()})
-    return replace(Rows.in_order(_ticks(columns[time], time, usable), ids, sets, usable), kept=kept, keys=keys), kind
+    return replace(Rows.in_order(_ticks(columns[time], time, usable), ids, sets, usable, kept), keys=keys), kind
 
 
 def _in_few_chunks(column: pa.ChunkedArray, name: str) -> pa.ChunkedArray:
@@ -134,15 +136,24 @@ class Rows:
     keys: Mapping[str, pa.ChunkedArray] = field(default_factory=dict)
 
     @classmethod
-    def in_order(cls, times: np.ndarray, ids: pa.Array, sets: _Sets, usable: np.ndarray | None) -> Rows:
+    def in_order(
+        cls,
+        times: np.ndarray,
+        ids: pa.Array,
+        sets: _Sets,
+        usable: np.ndarray | None,
+        kept: Mapping[str, pa.ChunkedArray],
+    ) -> Rows:
         """Those at the places ``usable`` (None: all), which have these times."""
-        if usable is None:
-            order = find_order(times, ids, sets.keys)
-            places = order
-        else:
-            order = find_order(times, ids.take(pa.array(usable)), lambda found: sets.keys(usable[found]))
-            places = usable if order is None else usable[order]
-        return cls(times if order is None else times[order], ids, sets, places)
+
+        def rest(places: np.ndarray) -> list[Any]:
+            lying = places if usable is None else usable[places]
+            records = zip(*(map(order_key, values_of(take_rows(column, lying))) for column in kept.values()), strict=True)
+            return list(zip(sets.keys(lying), records if kept else repeat((), len(lying)), strict=True))
+
+        order = find_order(times, ids if usable is None else ids.take(pa.array(usable)), rest)
+        places = order if usable is None else usable if order is None else usable[order]
+        return cls(times if order is None else times[order], ids, sets, places, kept)
 
     def batches(self, first: int, stop: int, is_stopped: threading.Event) -> Iterator[dict[str, Any]]:
         """Some rows, batch by batch."""

@@ -1,7 +1,4 @@
-"""The rows of a live stream in the order in which they enter, that of :mod:`swoop.join.row_order`.
-
-Equal sets are in the order of their records, if these are kept: so everybody calls the same one the first.
-"""
+"""The rows of a live stream in the order in which they enter, that of :mod:`swoop.join.row_order`."""
 
 from __future__ import annotations
 
@@ -13,7 +10,7 @@ import pyarrow as pa
 import pyarrow.compute as pc
 
 from swoop.join.columns import as_array
-from swoop.join.row_order import find_order
+from swoop.join.row_order import find_order, order_key
 from swoop.readable import values_of
 
 
@@ -22,7 +19,7 @@ def sort_rows(rows: pa.Table) -> pa.Table:
 
     def rest(places: np.ndarray) -> list[Any]:
         found = rows.take(places)
-        records = map(repr, values_of(found["record"])) if "record" in found.column_names else repeat("", len(places))
+        records = map(order_key, values_of(found["record"])) if "record" in found.column_names else repeat((), len(places))
         return list(zip(found["tokens"].to_pylist(), found["stream"].to_pylist(), records, strict=True))
 
     order = find_order(rows["time"].to_numpy(), as_array(rows["id"], "id", "ids"), rest)
