@@ -24,7 +24,7 @@ from tests.support.maven import SPARK_JARS, cache, copy_jars, filling, leave_to_
 from tests.support.quick_java import SIMPLE
 
 HADOOP = next(re.findall(r"(\d.*)\.jar", jar.name)[0] for jar in SPARK_JARS.glob("hadoop-client-api-*.jar"))
-AWS = {"3.4.1": "2.24.6", "3.4.2": "2.29.52"}.get(HADOOP, "2.35.4")  # the SDK that this Hadoop was built with
+AWS = {"3.4.1": "2.25.53", "3.4.2": "2.29.52"}.get(HADOOP, "2.35.4")  # 3.4.1 was built with 2.24.6, which is gone
 ACCELERATOR = "1.3.1"
 MISSING = "HDFS and S3A are missing: python -m tests.support.setup fetches them with Maven"
 KEYS = {"access": "reader", "secret": "writer"}  # moto takes any
