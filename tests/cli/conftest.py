@@ -17,10 +17,10 @@ BEGIN = dt.datetime(2024, 5, 1, 12)
 
 def history(size: int = 60, seed: int = 1) -> list[Record]:
     """Short texts, some at the same time, in the order of time and id."""
-    chance = random.Random(seed)
-    seconds = sorted(chance.choices(range(size), k=size))
+    rng = random.Random(seed)
+    seconds = sorted(rng.choices(range(size), k=size))
     return [
-        Record(chance.sample(WORDS, chance.randint(1, 5)), BEGIN + dt.timedelta(seconds=second), number)
+        Record(rng.sample(WORDS, rng.randint(1, 5)), BEGIN + dt.timedelta(seconds=second), number)
         for number, second in enumerate(seconds)
     ]
 

@@ -74,7 +74,7 @@ def test_same_as_brute_force_after_every_arrival(
 
 
 class AnyActions(RuleBasedStateMachine):
-    """Insertions, bulks, time, saving and loading in any order, read now and then; brute force is asked for everything."""
+    """Insertions, batches, time, saving and loading in any order, read now and then; brute force is asked for everything."""
 
     @initialize(data=st.data(), similarity=st.sampled_from(SIMILARITIES), window=windows(), tiny=limits(100))
     def start(self, data: st.DataObject, similarity: str, window: Any, tiny: Any) -> None:

@@ -488,8 +488,8 @@ def test_times_finer_than_a_microsecond() -> None:
 
 def test_a_user_defined_similarity_on_threads() -> None:
     share = swoop.Similarity(lambda r, s, o: o / max(r, s), name="share")
-    chance = np.random.default_rng(5)
-    records = [Record([int(t) for t in chance.integers(0, 9, 4)], n // 3, n) for n in range(200)]
+    rng = np.random.default_rng(5)
+    records = [Record([int(t) for t in rng.integers(0, 9, 4)], n // 3, n) for n in range(200)]
     rows = {"id": range(200), "time": [r.time for r in records], "tokens": [list(r.tokens) for r in records]}
     found = swoop.history(rows, 3, 8, share, slices=7, threads=3).to_arrow().to_pylist()
     assert sorted((tuple(row.values()) for row in found), key=repr) == stays_of(records, k=3, window=8, similarity=share)
@@ -599,14 +599,14 @@ print(peak() - before, pa.default_memory_pool().max_memory())
 def test_memory(tmp_path: Path, in_order: bool) -> None:
     """At most twice the columns that are used; what is not used is not read. Arrow's reader of files takes more for itself."""
     rows = 100_000
-    chance = np.random.default_rng(3)
+    rng = np.random.default_rng(3)
     words = pa.array([f"word{n}" * 20 for n in range(5000)])
-    texts = pa.array([" ".join(words.take(pa.array(chance.integers(0, 5000, 12))).to_pylist()) for _ in range(1000)])
+    texts = pa.array([" ".join(words.take(pa.array(rng.integers(0, 5000, 12))).to_pylist()) for _ in range(1000)])
     used = pa.table(
         {
             "id": pa.array(range(rows)),
-            "time": pa.array(range(rows) if in_order else chance.permutation(rows)),
-            "text": texts.take(pa.array(chance.integers(0, 1000, rows))),
+            "time": pa.array(range(rows) if in_order else rng.permutation(rows)),
+            "text": texts.take(pa.array(rng.integers(0, 1000, rows))),
         }
     )
     table = used.append_column("unused", pa.array(["x" * 1000]).take(pa.array(np.zeros(rows, int))))

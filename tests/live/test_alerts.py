@@ -118,7 +118,7 @@ def as_told(messages: list[dict[str, Any]]) -> list[tuple[Any, ...]]:
     st.sampled_from([(), KEEP]),
 )
 def test_alerts_are_those_of_brute_force(
-    folder: Path, case: Run, chance: random.Random, similarity: float | None, size: int | None, keep: Any
+    folder: Path, case: Run, rng: random.Random, similarity: float | None, size: int | None, keep: Any
 ) -> None:
     """Whatever the batches, and whenever the process dies before a batch is committed; with what is kept of the records."""
     to = Recorder()
@@ -128,7 +128,7 @@ def test_alerts_are_those_of_brute_force(
     finds_families = isinstance(case.spec.join, FamilySpec)
     asked = settings_for(to, **({"min_size": size} if finds_families else {"min_similarity": similarity}))
     with alerting(asked):
-        live = run_again(fresh(folder), case, lambda batch: chance.random() < 0.6, chance)
+        live = run_again(fresh(folder), case, lambda batch: rng.random() < 0.6, rng)
     check(folder, case, live)
     deliver(output := alerts_of(folder, case.spec, asked))
     assert as_told(to.told) == told_by_definition(case, asked)

@@ -70,11 +70,11 @@ def test_killed_at_any_moment(
 def test_a_store_that_is_slow_and_fails_now_and_then(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     """Errors come before or after a change has happened; the stream ends, is started again, and resumes."""
     monkeypatch.setattr(files, "PATIENCE", 0.0)
-    case, chance = scenario(), random.Random(3)
+    case, rng = scenario(), random.Random(3)
     failures = [0]
 
     def fail(what: str, path: str) -> None:
-        if chance.random() < 0.03:
+        if rng.random() < 0.03:
             failures[0] += 1
             raise Killed
 

@@ -76,14 +76,14 @@ pytestmark = pytest.mark.usefixtures("few_agree")
 
 @settings(max_examples=100, deadline=None, suppress_health_check=[HealthCheck.function_scoped_fixture])
 @given(runs(), st.integers(2, 4), st.integers(0, 2**32).map(random.Random))
-def test_equal_to_brute_force(folder: Path, case: Run, groups: int, chance: random.Random) -> None:
-    check(folder, case, run_cells(fresh(folder), case, groups, chance))
+def test_equal_to_brute_force(folder: Path, case: Run, groups: int, rng: random.Random) -> None:
+    check(folder, case, run_cells(fresh(folder), case, groups, rng))
 
 
 @settings(max_examples=30, deadline=None, suppress_health_check=[HealthCheck.function_scoped_fixture])
 @given(runs(finds="families"), st.integers(2, 4), st.integers(0, 2**32).map(random.Random))
-def test_families_equal_to_brute_force(folder: Path, case: Run, groups: int, chance: random.Random) -> None:
-    live = run_cells(fresh(folder), case, groups, chance, dies=0.2)
+def test_families_equal_to_brute_force(folder: Path, case: Run, groups: int, rng: random.Random) -> None:
+    live = run_cells(fresh(folder), case, groups, rng, dies=0.2)
     check(folder, case, live)
     for family in live.result.families():
         members = live.result.named(live.result.arrivals(family))
@@ -92,9 +92,9 @@ def test_families_equal_to_brute_force(folder: Path, case: Run, groups: int, cha
 
 @settings(max_examples=50, deadline=None, suppress_health_check=[HealthCheck.function_scoped_fixture])
 @given(runs(), st.integers(2, 3), st.integers(0, 2**32).map(random.Random), limits)
-def test_drivers_that_die(folder: Path, case: Run, groups: int, chance: random.Random, limit: int | None) -> None:
+def test_drivers_that_die(folder: Path, case: Run, groups: int, rng: random.Random, limit: int | None) -> None:
     with small(limit):
-        check(folder, case, run_cells(fresh(folder), case, groups, chance, dies=0.3))
+        check(folder, case, run_cells(fresh(folder), case, groups, rng, dies=0.3))
 
 
 PASSING = Run([[*(Row(n, 0, (1,)) for n in range(3)), Row(3, 20, ()), Row(4, 40, ())]], frozenset(), replace(SPEC, lateness=0))
@@ -104,7 +104,7 @@ PASSING = Run([[*(Row(n, 0, (1,)) for n in range(3)), Row(3, 20, ()), Row(4, 40,
 @settings(max_examples=30, deadline=None, suppress_health_check=[HealthCheck.function_scoped_fixture])
 @given(runs(), st.integers(1, 12), st.integers(2, 3), st.integers(0, 2**32).map(random.Random))
 @example(PASSING, 2, 2, random.Random(1))
-def test_too_many_pairs(folder: Path, case: Run, most: int, groups: int, chance: random.Random) -> None:
+def test_too_many_pairs(folder: Path, case: Run, most: int, groups: int, rng: random.Random) -> None:
     """All cells together have too many in the batch in which one engine has; both go on where the limit is higher."""
     least = case.spec.pairs.min_similarity
     if least is None:
@@ -112,7 +112,7 @@ def test_too_many_pairs(folder: Path, case: Run, most: int, groups: int, chance:
     spec = with_join(case.spec, k=None, min_similarity=least, max_pairs=most)
     case = replace(case, ends=frozenset(), spec=spec)
     places = (fresh(folder) / "alone", folder / "cells")
-    cluster = Cluster(case, groups, chance)
+    cluster = Cluster(case, groups, rng)
     live: list[Any] = [live_runs.start(places[0], spec), start(places[1], cluster)]
 
     def is_refused(step: Callable[[], Any]) -> bool:
@@ -437,9 +437,9 @@ def test_crafted_names(folder: Path) -> None:
 
 @settings(max_examples=60, deadline=None)
 @given(st.lists(st.lists(st.integers(-3, 12), max_size=6), min_size=1, max_size=12), st.integers(2, 4), st.randoms())
-def test_equal_sets_are_in_one_group(sets: list[list[int]], groups: int, chance: random.Random) -> None:
+def test_equal_sets_are_in_one_group(sets: list[list[int]], groups: int, rng: random.Random) -> None:
     """Whatever the order of their tokens, of whichever type, and whoever asks."""
-    others = [one[::-1] + (chance.choices(one, k=3) if one else []) for one in sets]
+    others = [one[::-1] + (rng.choices(one, k=3) if one else []) for one in sets]
     grid = Grid(groups)
     for make in (int, str, lambda token: str(token).encode()):
         rows, again = (pa.table({"tokens": pa.array([[make(t) for t in one] for one in given])}) for given in (sets, others))

@@ -39,13 +39,13 @@ class Case:
     """Good rows among bad ones, and what comes of the good ones."""
 
     def __init__(self, kind: str, texts: bool, size: int) -> None:
-        chance = random.Random(5)
-        good = good_rows(chance, kind, size)
-        bad = [[row for row in bad_rows(chance, kind) if texts or row.reason != "the text is not UTF-8"] for _ in good]
+        rng = random.Random(5)
+        good = good_rows(rng, kind, size)
+        bad = [[row for row in bad_rows(rng, kind) if texts or row.reason != "the text is not UTF-8"] for _ in good]
         if texts:
             tomorrow = good[1][-1].time + 86_400_000_000  # type: ignore[operator]
             bad[1].append(replace(good[1][0], time=tomorrow, reason=REASON))
-        self.files = [chance.sample([*some, *others], len(some) + len(others)) for some, others in zip(good, bad, strict=True)]
+        self.files = [rng.sample([*some, *others], len(some) + len(others)) for some, others in zip(good, bad, strict=True)]
         self.bad = [row for part in bad for row in part]
         self.records = [row.record(kind) for row in sorted((row for part in good for row in part), key=_order)]
         self.kind = kind

@@ -179,16 +179,16 @@ def idle(live: Any, run: Run) -> None:
         live.advance_clock(passed)
 
 
-def any_way(rows: list[Row], spec: StreamSpec, chance: random.Random) -> pa.Table | Backlog:
+def any_way(rows: list[Row], spec: StreamSpec, rng: random.Random) -> pa.Table | Backlog:
     """The rows of a batch in another order, at once or in pieces."""
-    rows = chance.sample(rows, len(rows))
-    if chance.random() < 0.5:
+    rows = rng.sample(rows, len(rows))
+    if rng.random() < 0.5:
         return table(rows, spec)
     times = sorted(row.time for row in rows if row.reason is None)
-    cuts = sorted(chance.choices(times, k=chance.randrange(4))) if times else []
+    cuts = sorted(rng.choices(times, k=rng.randrange(4))) if times else []
     pieces: list[list[Row]] = [[] for _ in range(len(cuts) + 1)]
     for row in rows:
-        piece = sum(cut <= row.time for cut in cuts) if row.reason is None else chance.randrange(len(pieces))
+        piece = sum(cut <= row.time for cut in cuts) if row.reason is None else rng.randrange(len(pieces))
         pieces[piece].append(row)
     return Backlog(np.array(times, np.int64), iter([table(piece, spec) for piece in pieces]))
 
@@ -202,15 +202,15 @@ def run(
     run: Run,
     commits: Callable[[int], bool] = lambda batch: True,
     from_batch: int = 0,
-    chance: random.Random | None = None,
+    rng: random.Random | None = None,
 ) -> Any:
     """All batches from one on, as Spark would run them; a process that does not live to commit a batch is Killed.
 
-    With ``chance``, rows of a batch come in any order and in any pieces, each time that it is done.
+    With ``rng``, rows of a batch come in any order and in any pieces, each time that it is done.
     """
     live = start(folder, run.spec)
     for batch, rows in enumerate(run.batches[from_batch:], from_batch):
-        live.process(batch, table(rows, run.spec) if chance is None else any_way(rows, run.spec, chance))
+        live.process(batch, table(rows, run.spec) if rng is None else any_way(rows, run.spec, rng))
         if not commits(batch):
             raise Killed
         (folder / "committed").write_text(str(batch))
@@ -262,8 +262,8 @@ def claimed(live: Any) -> Any:
 
 def small_batches() -> list[list[Row]]:
     """Forty, with many copies. All rows are on time."""
-    chance = random.Random(7)
-    return [[Row(n, n, tuple(chance.choices(range(6), k=2))) for n in range(7 * batch, 7 * batch + 7)] for batch in range(40)]
+    rng = random.Random(7)
+    return [[Row(n, n, tuple(rng.choices(range(6), k=2))) for n in range(7 * batch, 7 * batch + 7)] for batch in range(40)]
 
 
 def order(row: Row) -> Any:
@@ -462,7 +462,7 @@ def fresh(folder: Path) -> Path:
     return folder
 
 
-def run_again(folder: Path, case: Run, commits: Callable[[int], bool], chance: random.Random | None = None) -> Any:
+def run_again(folder: Path, case: Run, commits: Callable[[int], bool], rng: random.Random | None = None) -> Any:
     for _ in range(200):
         batch, ended = (int(file.read_text()) if file.exists() else -1 for file in (folder / "committed", folder / "ended"))
         try:
@@ -472,7 +472,7 @@ def run_again(folder: Path, case: Run, commits: Callable[[int], bool], chance: r
             if batch in case.ends and batch != ended:
                 live.finish()
                 (folder / "ended").write_text(str(batch))
-            return run(folder, case, commits, batch + 1, chance)
+            return run(folder, case, commits, batch + 1, rng)
         except Killed:
             continue
     raise AssertionError("it never ends")
@@ -487,10 +487,9 @@ def with_texts(case: Run, function: TokenFunction) -> Run:
 
 
 def scenario(idle: bool = False, **asked: Any) -> Run:
-    chance = random.Random(5)
+    rng = random.Random(5)
     rows = [
-        Row(n, n // 2 - chance.choice([0, 0, 1, 3, 9]), tuple(chance.choices(range(6), k=chance.randrange(1, 5))))
-        for n in range(60)
+        Row(n, n // 2 - rng.choice([0, 0, 1, 3, 9]), tuple(rng.choices(range(6), k=rng.randrange(1, 5)))) for n in range(60)
     ]
     rows = [replace(row, reason="bad") if row.id % 17 == 5 else row for row in rows]
     return Run(

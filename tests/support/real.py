@@ -44,7 +44,7 @@ def streams(folder: Path) -> Iterator[tuple[str, pa.Table]]:
 
 
 def changes(rows: pa.Table, options: dict[str, Any], algorithm: str, sizes: Iterator[int]) -> list[Any]:
-    """Every change, with bulks of these sizes."""
+    """Every change, with batches of these sizes."""
     join = swoop.TopKJoin(**options, algorithm=algorithm, track_changes=True)
     at = 0
     while at < rows.num_rows:
