@@ -18,6 +18,7 @@ import pytest
 
 import swoop
 from swoop.errors import InvalidArgument, InvalidData, InvalidTime, InvalidType, NotInWindow
+from tests.support.refusals import refuses
 
 NOON = dt.datetime(2024, 1, 1, 12)
 
@@ -28,14 +29,6 @@ def filled(window: Any = 10, **options: Any) -> swoop.TopKJoin:
     for time in times:
         join.insert(["a", "b"], time, stream=None if not join.two_streams else "left" if time == 1 else "right")
     return join
-
-
-def refuses(join: swoop.TopKJoin, error: type[Exception], message: str, call: Any) -> None:
-    before = list(join.topk()), join.stats, repr(join._clock.__dict__)
-    with pytest.raises(error, match=message):
-        call()
-    assert (list(join.topk()), join.stats, repr(join._clock.__dict__)) == before
-    join._check()
 
 
 @pytest.mark.parametrize(

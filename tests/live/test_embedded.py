@@ -25,21 +25,9 @@ from swoop.live.embedded import EmbeddedStream
 from swoop.similarity import find_similarity
 from swoop.spec import FamilySpec
 from tests.support.judge import judge
-from tests.support.live_runs import (
-    SPEC,
-    Row,
-    Run,
-    any_way,
-    arrivals,
-    columns_of,
-    expected,
-    families,
-    limits,
-    runs,
-    small,
-    table,
-    with_join,
-)
+from tests.support.live_cases import SPEC, Row, Run, any_way, families, runs, table, with_join
+from tests.support.live_judge import arrivals, columns_of, expected
+from tests.support.live_runs import limits, small
 from tests.support.similarities import COLLISIONS
 from tests.support.stores import MemoryStore
 

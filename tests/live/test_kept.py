@@ -19,26 +19,9 @@ from swoop.errors import InvalidArgument, InvalidFile
 from swoop.live.embedded import EmbeddedStream
 from swoop.readable import rows_of
 from tests.support import cells
-from tests.support.live_runs import (
-    KEEP,
-    SPEC,
-    Row,
-    Run,
-    check,
-    check_records,
-    families,
-    fresh,
-    limits,
-    read,
-    result_of,
-    run,
-    run_again,
-    runs,
-    small,
-    start,
-    table,
-    with_join,
-)
+from tests.support.live_cases import KEEP, SPEC, Row, Run, families, runs, table, with_join
+from tests.support.live_judge import check, check_records, read, result_of
+from tests.support.live_runs import fresh, limits, run, run_again, small, start
 from tests.support.stores import MemoryStore
 
 pytestmark = pytest.mark.usefixtures("few_agree")

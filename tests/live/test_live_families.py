@@ -20,25 +20,9 @@ from swoop.join import payloads
 from swoop.live.metrics import Metrics
 from swoop.live.outputs import CallbackOutput
 from swoop.results import FamilyChange
-from tests.support.live_runs import (
-    SPEC,
-    Row,
-    Run,
-    check,
-    families,
-    found,
-    fresh,
-    limits,
-    read,
-    run,
-    run_again,
-    runs,
-    scenario,
-    small,
-    start,
-    table,
-    with_join,
-)
+from tests.support.live_cases import SPEC, Row, Run, families, runs, scenario, table, with_join
+from tests.support.live_judge import check, found, read
+from tests.support.live_runs import fresh, limits, run, run_again, small, start
 
 pytestmark = pytest.mark.usefixtures("few_agree")
 

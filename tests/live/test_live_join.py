@@ -22,29 +22,9 @@ from swoop.errors import InvalidArgument, InvalidFile
 from swoop.live import chunks, folders
 from swoop.live.checkpoint import State
 from swoop.live.files import Folder
-from tests.support.live_runs import (
-    SPEC,
-    Killed,
-    Row,
-    Run,
-    check,
-    claimed,
-    families,
-    files_written,
-    fresh,
-    limits,
-    read,
-    results,
-    run,
-    run_again,
-    runs,
-    scenario,
-    small,
-    small_batches,
-    start,
-    table,
-    with_join,
-)
+from tests.support.live_cases import SPEC, Row, Run, families, runs, scenario, small_batches, table, with_join
+from tests.support.live_judge import check, read, results
+from tests.support.live_runs import Killed, claimed, files_written, fresh, limits, run, run_again, small, start
 
 pytestmark = pytest.mark.usefixtures("few_agree")
 

@@ -19,7 +19,9 @@ from swoop.live.checkpoint import Checkpoint, State
 from swoop.live.files import Folder, create_by_listing
 from swoop.live.folders import ResultFolder
 from swoop.live.manifest import Manifest, folder, result_files
-from tests.support.live_runs import SPEC, Killed, check, on_store, results, run, run_again, scenario, start
+from tests.support.live_cases import SPEC, scenario
+from tests.support.live_judge import check, results
+from tests.support.live_runs import Killed, on_store, run, run_again, start
 from tests.support.stores import ObjectStore
 
 pytestmark = pytest.mark.usefixtures("few_agree")

@@ -46,29 +46,11 @@ from swoop.results import Pair
 from swoop.spark import cells as cells_module
 from swoop.text.functions import TokenFunction, words
 from tests.live.make import BATCHES, DATA, batches_without_sizes, cases, states_of
-from tests.support import crafted, live_runs
+from tests.support import live_cases, live_runs, tampering
 from tests.support.cells import Cluster, Value, run_cells, run_on, start
-from tests.support.live_runs import (
-    FUNCTIONS,
-    SPEC,
-    Row,
-    Run,
-    check,
-    claimed,
-    files_written,
-    fresh,
-    limits,
-    order,
-    read,
-    run,
-    runs,
-    scenario,
-    small,
-    small_batches,
-    table,
-    with_join,
-    with_texts,
-)
+from tests.support.live_cases import FUNCTIONS, SPEC, Row, Run, runs, scenario, small_batches, table, with_join, with_texts
+from tests.support.live_judge import check, order, read
+from tests.support.live_runs import claimed, files_written, fresh, limits, run, small
 from tests.support.similarities import USER_DEFINED
 
 pytestmark = pytest.mark.usefixtures("few_agree")
@@ -228,7 +210,7 @@ def test_a_user_defined_similarity(folder: Path) -> None:
 def test_a_batch_writes_at_most_four_small_files(folder: Path, monkeypatch: pytest.MonkeyPatch, kind: str) -> None:
     """What cells have found, the state, changes and their manifest; the rows are in Spark's state."""
     spec = with_join(SPEC, copies="once" if kind == "once" else "each")
-    case = Run(small_batches(), frozenset(), live_runs.families(spec, 0.5) if kind == "families" else spec)
+    case = Run(small_batches(), frozenset(), live_cases.families(spec, 0.5) if kind == "families" else spec)
     cluster, written = Cluster(case, 2, random.Random(3)), files_written(monkeypatch)
     for begin, end in ((0, 23), (23, 40)):
         live = claimed(start(folder, cluster))
@@ -342,7 +324,7 @@ def test_records_that_outlive_their_first_sets(folder: Path) -> None:
         live.explain(replace(pair, arrivals=None))
 
 
-CRAFTS = (crafted._change_value, crafted._change_type, crafted._change_rows, crafted._change_columns)
+CRAFTS = (tampering.change_value, tampering.change_type, tampering.change_rows, tampering.change_columns)
 
 
 def on_both_sides(case: Run) -> Run:
@@ -355,8 +337,8 @@ def on_both_sides(case: Run) -> Run:
 def test_crafted_unions(folder: Path, finds: str) -> None:
     """What the driver knew is refused when the stream starts, or nothing that comes later stumbles over it."""
     case = lasting_records() if finds == "records" else scenario(two_streams=finds == "two streams")
-    case = replace(case, spec=live_runs.families(case.spec, 0.3)) if finds == "families" else case
-    case = on_both_sides(case) if finds == "two streams" else replace(case, spec=replace(case.spec, keep=live_runs.KEEP))
+    case = replace(case, spec=live_cases.families(case.spec, 0.3)) if finds == "families" else case
+    case = on_both_sides(case) if finds == "two streams" else replace(case, spec=replace(case.spec, keep=live_cases.KEEP))
     cluster = Cluster(case, 2, random.Random(3))
     live = start(fresh(folder), cluster)
     for batch, rows in enumerate(case.batches[:5]):
@@ -410,7 +392,7 @@ def test_a_union_with_columns_of_gigabytes(folder: Path) -> None:
 def test_crafted_names(folder: Path) -> None:
     """A name must be that of a set that came before."""
     case = lasting_records()
-    case = replace(case, spec=replace(case.spec, keep=live_runs.KEEP))
+    case = replace(case, spec=replace(case.spec, keep=live_cases.KEEP))
     cluster = Cluster(case, 2, random.Random(3))
     run_on(cluster, fresh(folder), case)
     store = cells_module.SparkStore(cluster.kept[1], Value(cluster.kept[1]))

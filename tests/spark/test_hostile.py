@@ -24,7 +24,8 @@ from swoop.spark import explain, rejected, rows, topk_changes, topk_history, top
 from swoop.times import FIRST_DATETIME, LATEST
 from tests.support.hostile import MOST, NAMES, READ, HostileRow, as_given, bad_rows, good_rows, write
 from tests.support.judge import judge
-from tests.support.live_runs import SPEC, Row, start, table, with_join
+from tests.support.live_cases import SPEC, Row, table, with_join
+from tests.support.live_runs import start
 from tests.support.slices import stays_of
 
 COLUMNS: dict[str, Any] = {name: NAMES[name] for name in ("id", "time", "tokens", "stream")}

@@ -21,7 +21,7 @@ from swoop.live.outputs import FolderOutput
 from swoop.spark import cells as cells_module
 from swoop.spark.cells import Cells, Layout, packed, serialise
 from swoop.spec import FamilySpec
-from tests.support.live_runs import Run, table
+from tests.support.live_cases import Run, table
 
 
 class Kept:
