@@ -18,6 +18,7 @@ import pytest
 
 import swoop
 from swoop.errors import InvalidArgument, InvalidData, InvalidTime, InvalidType, NotInWindow
+from tests.support.refusals import refuses
 
 NOON = dt.datetime(2024, 1, 1, 12)
 
@@ -28,14 +29,6 @@ def filled(window: Any = 10, **options: Any) -> swoop.TopKJoin:
     for time in times:
         join.insert(["a", "b"], time, stream=None if not join.two_streams else "left" if time == 1 else "right")
     return join
-
-
-def refuses(join: swoop.TopKJoin, error: type[Exception], message: str, call: Any) -> None:
-    before = list(join.topk()), join.stats, repr(join._clock.__dict__)
-    with pytest.raises(error, match=message):
-        call()
-    assert (list(join.topk()), join.stats, repr(join._clock.__dict__)) == before
-    join._check()
 
 
 @pytest.mark.parametrize(
@@ -195,8 +188,8 @@ def test_a_set_that_is_too_large(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr("swoop.join.columns.MAX_SET_SIZE", 3)
     join = filled()
     refuses(join, InvalidArgument, "a set can have at most 3 tokens, not 4", lambda: join.insert([1, 2, 3, 4], 3))
-    bulk = pa.table({"tokens": [["a"], ["a", "b", "c", "d"]], "time": [3, 3]})
-    refuses(join, InvalidData, "row 1: the set has 4 tokens; the maximum is 3", lambda: join.insert_many(bulk))
+    batch = pa.table({"tokens": [["a"], ["a", "b", "c", "d"]], "time": [3, 3]})
+    refuses(join, InvalidData, "row 1: the set has 4 tokens; the maximum is 3", lambda: join.insert_many(batch))
 
 
 @pytest.mark.parametrize("identifier", [1.5, ("a", 1), True, object()])
@@ -223,13 +216,13 @@ def test_streams() -> None:
         (["left", None], "row 1: the stream is null"),
         ([1, 2], "the stream must be 'left' or 'right'"),
     ):
-        bulk = {"tokens": [["a"], ["b"]], "time": [3, 3], "s": streams}
-        refuses(two, InvalidData, message, lambda bulk=bulk: two.insert_many(bulk, stream="s"))  # type: ignore[misc]
+        batch = {"tokens": [["a"], ["b"]], "time": [3, 3], "s": streams}
+        refuses(two, InvalidData, message, lambda batch=batch: two.insert_many(batch, stream="s"))  # type: ignore[misc]
     with pytest.raises(InvalidArgument, match="only known in a two-stream join"):
         _ = one.topk()[0].left
 
 
-BULK = {"tokens": [["a"]] * 600, "time": list(range(3, 603))}
+BATCH = {"tokens": [["a"]] * 600, "time": list(range(3, 603))}
 
 
 @pytest.mark.parametrize(
@@ -244,21 +237,21 @@ BULK = {"tokens": [["a"]] * 600, "time": list(range(3, 603))}
         ("time", 599, 2**62, "column 'time', row 599: the time is out of range"),
     ],
 )
-def test_one_bad_row_refuses_the_bulk(column: str, row: int, value: Any, message: str) -> None:
+def test_one_bad_row_refuses_the_batch(column: str, row: int, value: Any, message: str) -> None:
     join = filled()
-    values = list(BULK[column])
+    values = list(BATCH[column])
     values[row] = value
-    bulk: dict[str, Any] = {**BULK, column: values}
-    refuses(join, InvalidData, message, lambda: join.insert_many(bulk))
+    batch: dict[str, Any] = {**BATCH, column: values}
+    refuses(join, InvalidData, message, lambda: join.insert_many(batch))
 
 
 def test_a_bad_row_in_arrow() -> None:
     join = filled()
     sets = [["a"]] * 600
     for bad, message in ((None, "row 500: tokens is null"), ([None], "row 500: a token is null")):
-        table = pa.table({"tokens": pa.array([*sets[:500], bad, *sets[501:]]), "time": BULK["time"]})
+        table = pa.table({"tokens": pa.array([*sets[:500], bad, *sets[501:]]), "time": BATCH["time"]})
         refuses(join, InvalidData, message, lambda table=table: join.insert_many(table))  # type: ignore[misc]
-        part = pa.table({"tokens": pa.array([["x"]] * 7 + sets[:500] + [bad]), "time": [1] * 7 + BULK["time"][:501]})
+        part = pa.table({"tokens": pa.array([["x"]] * 7 + sets[:500] + [bad]), "time": [1] * 7 + BATCH["time"][:501]})
         refuses(join, InvalidData, message, lambda part=part: join.insert_many(part.slice(7)))  # type: ignore[misc]
 
 

@@ -22,10 +22,10 @@ NO_SIDES = np.empty(0, np.int8)
 
 
 def stream(size: int, seed: int = 1, universe: int = 300, length: int = 6) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
-    chance = np.random.default_rng(seed)
-    times = np.cumsum(chance.integers(0, 3, size))
+    rng = np.random.default_rng(seed)
+    times = np.cumsum(rng.integers(0, 3, size))
     offsets = np.arange(size + 1) * length
-    return times, offsets, (chance.random(size * length) ** 3 * universe).astype(np.int64)
+    return times, offsets, (rng.random(size * length) ** 3 * universe).astype(np.int64)
 
 
 def run(engine: Engine, times: np.ndarray, offsets: np.ndarray, tokens: np.ndarray) -> Engine:
@@ -79,23 +79,23 @@ def test_single_insertions_shrink_too() -> None:
 
 @pytest.mark.parametrize("texts", [False, True])
 @pytest.mark.parametrize("two_streams", [False, True])
-def test_a_window_that_shrinks_in_the_middle_of_a_bulk(two_streams: bool, texts: bool) -> None:
+def test_a_window_that_shrinks_in_the_middle_of_a_batch(two_streams: bool, texts: bool) -> None:
     times = np.repeat(np.arange(1200), np.where(np.arange(1200) % 400 < 2, 5000, 5))  # three bursts, and few sets after each
-    chance = np.random.default_rng(4)
-    tokens: list[Any] = (chance.random((len(times), 5)) ** 3 * 5000).astype(int).tolist()
+    rng = np.random.default_rng(4)
+    tokens: list[Any] = (rng.random((len(times), 5)) ** 3 * 5000).astype(int).tolist()
     if texts:
         tokens = [[str(token) for token in row] for row in tokens]
-    bulk: dict[str, Any] = {"tokens": tokens, "time": times}
+    batch: dict[str, Any] = {"tokens": tokens, "time": times}
     if two_streams:
-        bulk["side"] = chance.choice(["left", "right"], len(times)).tolist()
+        batch["side"] = rng.choice(["left", "right"], len(times)).tolist()
     options: dict[str, Any] = {"stream": "side"} if two_streams else {}
     with thresholds.use(Thresholds(chunk_tokens=1024)):
         join = swoop.TopKJoin(k=20, window=100, two_streams=two_streams, track_changes=True)
-    join.insert_many(bulk, **options)
+    join.insert_many(batch, **options)
     assert join._engine.paths["window shrunk"] >= 3
     expected = swoop.TopKJoin(k=20, window=100, two_streams=two_streams, track_changes=True, algorithm="swoop-minimal")
     for row in range(0, len(times), 500):
-        expected.insert_many({name: column[row : row + 500] for name, column in bulk.items()}, **options)
+        expected.insert_many({name: column[row : row + 500] for name, column in batch.items()}, **options)
     assert join.topk() == expected.topk()
     assert join.changes() == expected.changes()
     assert join.stats.window_size == expected.stats.window_size == 500
@@ -117,9 +117,9 @@ def test_arrival_numbers_are_rebased() -> None:
 def test_past_two_to_the_31_sets(two_streams: bool) -> None:
     """A stream that has let 2**31 - 40 sets pass goes on."""
     first = 2**31 - 40
-    chance = random.Random(3)
+    rng = random.Random(3)
     records = [
-        Record([chance.randrange(9) for _ in range(4)], time, None, chance.choice(["left", "right"]) if two_streams else None)
+        Record([rng.randrange(9) for _ in range(4)], time, None, rng.choice(["left", "right"]) if two_streams else None)
         for time in range(100)
     ]
     with thresholds.use(Thresholds(last_number=2048)):

@@ -50,7 +50,7 @@ def test_same_as_brute_force_after_every_arrival(history: History) -> None:
 
 @settings(max_examples=200)
 @given(histories() | histories(all_pairs=True), st.integers(0, 50))
-def test_bulks_and_reads_at_any_moment(history: History, later: int) -> None:
+def test_batches_and_reads_at_any_moment(history: History, later: int) -> None:
     """Looked at only now and then, so that pairs wait to be settled, and expire while they wait."""
     join, judge = history.join(), Judge(**history.options)
     arrived = 0
@@ -108,7 +108,7 @@ def test_stock_is_the_minimal_stock(history: History) -> None:
 
 
 class AnyActions(RuleBasedStateMachine):
-    """Insertions, bulks, time, saving and loading in any order; the judge is asked after each."""
+    """Insertions, batches, time, saving and loading in any order; the judge is asked after each."""
 
     @initialize(
         data=st.data(),
@@ -151,7 +151,7 @@ class AnyActions(RuleBasedStateMachine):
         self.compare()
 
     @rule(data=st.data(), size=st.integers(2, 6))
-    def insert_bulk(self, data: st.DataObject, size: int) -> None:
+    def insert_batch(self, data: st.DataObject, size: int) -> None:
         part = [self.record(data) for _ in range(size)]
         kinds = {type(record.id) for record in part} - {type(None)}
         if len(kinds) > 1:  # a column has one type

@@ -1,37 +1,14 @@
+"""The ways in which commands are done, and a file for them."""
+
 from __future__ import annotations
 
-import datetime as dt
-import json
-import random
 from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
 from pyspark.sql import SparkSession
 
-from swoop.oracle import Record
-
-WORDS = ["win", "free", "phone", "car", "fire", "police", "court", "storm", "rain", "match", "goal", "team"]
-BEGIN = dt.datetime(2024, 5, 1, 12)
-
-
-def history(size: int = 60, seed: int = 1) -> list[Record]:
-    """Short texts, some at the same time, in the order of time and id."""
-    chance = random.Random(seed)
-    seconds = sorted(chance.choices(range(size), k=size))
-    return [
-        Record(chance.sample(WORDS, chance.randint(1, 5)), BEGIN + dt.timedelta(seconds=second), number)
-        for number, second in enumerate(seconds)
-    ]
-
-
-def write_lines(path: Path, rows: list[dict[str, object]]) -> Path:
-    path.write_text("".join(json.dumps(row) + "\n" for row in rows), encoding="utf-8")
-    return path
-
-
-def posts(records: list[Record]) -> list[dict[str, object]]:
-    return [{"id": r.id, "time": str(r.time), "text": " ".join(map(str, r.tokens)).capitalize() + "!"} for r in records]
+from tests.support.command_line import Swoop, history, posts, run, write_lines
 
 
 @pytest.fixture
@@ -40,3 +17,17 @@ def default_elsewhere(spark: SparkSession) -> Iterator[None]:
     spark.conf.set("fs.defaultFS", "nothing://host/")
     yield
     spark.conf.unset("fs.defaultFS")
+
+
+@pytest.fixture(params=["in process", "on Spark"])
+def swoop(request: pytest.FixtureRequest) -> Swoop:
+    """A command, done in each of the ways. Names are of this machine, also where Spark would look elsewhere."""
+    if request.param == "in process":
+        return run
+    request.getfixturevalue("default_elsewhere")
+    return lambda *arguments, **options: run(*arguments, "--spark", **options)
+
+
+@pytest.fixture
+def lines(tmp_path: Path) -> Path:
+    return write_lines(tmp_path / "posts.jsonl", posts(history()))

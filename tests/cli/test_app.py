@@ -11,7 +11,6 @@ import subprocess
 import sys
 from collections.abc import Callable
 from pathlib import Path
-from typing import Any
 
 import numba
 import pytest
@@ -19,15 +18,11 @@ from typer.testing import CliRunner
 
 from swoop import __version__
 from swoop.cli import doctor
-from swoop.cli.app import app
 from swoop.cli.guard import guarded
 from swoop.installing import how_to_install
+from tests.support.command_line import run
 
 HEAVY = ("pyspark", "numba", "pandas", "pyarrow", "numpy", "fastapi")
-
-
-def swoop(*arguments: str) -> Any:
-    return CliRunner(env={"COLUMNS": "80", "NO_COLOR": "1"}).invoke(app, list(arguments))
 
 
 def loaded_by(*arguments: object) -> tuple[subprocess.CompletedProcess[str], set[str]]:
@@ -65,38 +60,38 @@ def test_a_wrong_column_is_told_at_once(tmp_path: Path) -> None:
 
 @pytest.mark.parametrize("command", ["run", "stream", "explain", "demo", "doctor"])
 def test_help_has_examples(command: str) -> None:
-    done = swoop(command, "--help")
+    done = run(command, "--help")
     assert done.exit_code == 0
     assert f"swoop {command}" in done.output.split("Examples")[1]
 
 
 def test_version_and_wrong_usage() -> None:
-    assert swoop("--version").output == f"swoop {__version__}\n"
-    assert swoop("fly").exit_code == 2
-    assert swoop("run").exit_code == 2
+    assert run("--version").output == f"swoop {__version__}\n"
+    assert run("fly").exit_code == 2
+    assert run("run").exit_code == 2
     module = subprocess.run([sys.executable, "-m", "swoop.cli", "--version"], capture_output=True, text=True, check=True)
     assert module.stdout == f"swoop {__version__}\n"
 
 
 def test_doctor(monkeypatch: pytest.MonkeyPatch) -> None:
-    done = swoop("doctor", "--json")
+    done = run("doctor", "--json")
     assert done.exit_code == 0, done.output
     found = {finding["what"]: finding for finding in json.loads(done.stdout)["findings"]}
     assert {"Python", "numba", "Numba cache", "Java", "memory", "cores", "disk"} <= found.keys()
     real = doctor._version
     monkeypatch.setattr(doctor, "_version", lambda package: None if package == "pyspark" else real(package))
-    without = swoop("doctor")  # as README installs the library alone
+    without = run("doctor")  # as README installs the library alone
     assert without.exit_code == 0, without.output
     assert re.search("advice +extra spark", without.stdout)
     assert "(only for Spark: swoop stream" in " ".join(without.stdout.split())
     assert "pip install " in without.stdout
     assert "everything required is present" in without.stderr
-    sick = swoop("doctor", "--spark")
+    sick = run("doctor", "--spark")
     assert sick.exit_code == 1
     assert "missing  extra spark" in sick.stdout
     assert "something required is missing" in sick.stderr
     monkeypatch.setattr(doctor, "_version", lambda package: None if package == "pandas" else real(package))
-    assert swoop("doctor").exit_code == 1  # a Spark that does not work
+    assert run("doctor").exit_code == 1  # a Spark that does not work
 
 
 @pytest.mark.parametrize(
@@ -112,7 +107,7 @@ def test_doctor_knows_which_spark_is_supported(
 ) -> None:
     real = doctor._version
     monkeypatch.setattr(doctor, "_version", lambda package: version if package == "pyspark" else real(package))
-    done = swoop("doctor", "--json")
+    done = run("doctor", "--json")
     findings = {finding["what"]: finding for finding in json.loads(done.stdout)["findings"]}
     told = findings["Spark version"]
     assert told["state"] == state
@@ -145,7 +140,7 @@ def test_bench_passes_on(monkeypatch: pytest.MonkeyPatch) -> None:
 
     seen: list[list[str]] = []
     monkeypatch.setattr(bench, "main", seen.append)
-    assert swoop("bench", "--sets", "20", "--help").exit_code == 0
+    assert run("bench", "--sets", "20", "--help").exit_code == 0
     assert seen == [["--sets", "20", "--help"]]
 
 
@@ -154,8 +149,8 @@ def test_demo_passes_on(monkeypatch: pytest.MonkeyPatch) -> None:
 
     seen: list[tuple[float | None, int | None]] = []
     monkeypatch.setattr(demo, "demo", lambda seconds, port, *_: seen.append((seconds, port)))
-    assert swoop("demo", "--seconds", "5", "--port", "8000").exit_code == 0
-    assert swoop("demo", "--forever", "--no-page").exit_code == 0
+    assert run("demo", "--seconds", "5", "--port", "8000").exit_code == 0
+    assert run("demo", "--forever", "--no-page").exit_code == 0
     assert seen == [(5.0, 8000), (None, None)]
 
 

@@ -5,13 +5,14 @@ Tests of swoop.addresses, swoop.cli.output, swoop.cli.sources, swoop.spreadsheet
 
 from __future__ import annotations
 
+import datetime as dt
 from pathlib import Path
 
 import pyarrow as pa
 import pytest
 
 from swoop.cli.guard import WrongUsage
-from swoop.cli.output import check_out, write_table
+from swoop.cli.output import check_out, write_file, write_table
 from swoop.cli.sources import FolderSource, TopicSource, settings_for
 
 
@@ -48,6 +49,19 @@ def test_addresses_of_this_machine(tmp_path: Path) -> None:
             write_table(table, f"{scheme}{tmp_path}/{name}")
             assert Path(name).exists()
     assert not Path("file:").exists()
+
+
+def test_times_in_csv(tmp_path: Path) -> None:
+    """As many digits as they need, the same with a zone and without one."""
+    noon = dt.datetime(2024, 5, 1, 12)
+    for times, kind, shown in (
+        ([noon, None], pa.timestamp("us", "UTC"), "2024-05-01 12:00:00"),
+        ([noon], pa.timestamp("us"), "2024-05-01 12:00:00"),
+        ([noon, noon + dt.timedelta(milliseconds=5)], pa.timestamp("us", "UTC"), "2024-05-01 12:00:00.000"),
+        ([noon, noon + dt.timedelta(microseconds=5)], pa.timestamp("us", "Europe/Vienna"), "2024-05-01 12:00:00.000000"),
+    ):
+        write_file(pa.table({"enter": pa.array(times, kind), "raw": [b"\xff"] * len(times)}), str(tmp_path / "out.csv"))
+        assert (tmp_path / "out.csv").read_text().splitlines()[1] == f'"{shown}","ff"'
 
 
 def test_sources() -> None:

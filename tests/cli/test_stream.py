@@ -20,22 +20,16 @@ from typing import Any
 
 import pyarrow.parquet as pq
 import pytest
-from typer.testing import CliRunner, Result
 
 from swoop import oracle
-from swoop.cli.app import app
 from swoop.cli.console import messages
 from swoop.cli.guard import WrongUsage
 from swoop.cli.standard_input import Pipe
 from swoop.cli.stream import StreamOptions, serve_page
 from swoop.times import find_window
-from tests.cli.conftest import history, posts, write_lines
+from tests.support.command_line import history, posts, run, write_lines
 
 pytestmark = pytest.mark.usefixtures("spark")
-
-
-def swoop(*arguments: object) -> Result:
-    return CliRunner(env={"COLUMNS": "80", "NO_COLOR": "1"}).invoke(app, [str(argument) for argument in arguments])
 
 
 @pytest.fixture
@@ -53,7 +47,7 @@ def test_once_in_json(tmp_path: Path, folder: Path) -> None:
     out = tmp_path / "changes"
     folder = folder.rename(tmp_path / "in %20 #1")
     to = ("--changes", out, "--retention", "30 days", "--target-size", "1 MB")
-    done = swoop("stream", folder, "--once", "-w", "20s", "-k", 3, "--json", *to, "--checkpoint", tmp_path / "state")
+    done = run("stream", folder, "--once", "-w", "20s", "-k", 3, "--json", *to, "--checkpoint", tmp_path / "state")
     assert done.exit_code == 0, done.output
     found = [json.loads(line) for line in done.stdout.splitlines()]
     expected = oracle.changes(history(), k=3, window="20s", copies="once")
@@ -65,13 +59,13 @@ def test_once_in_json(tmp_path: Path, folder: Path) -> None:
     assert sum(pq.read_metadata(path).num_rows for path in out.glob("*.parquet")) == len(expected)
     assert "62 rows in" in done.stderr
     assert "0 late, 2 rejected" in done.stderr
-    again = swoop("stream", folder, "--once", "-w", "20s", "-k", 3, "--json", "--checkpoint", tmp_path / "state")
+    again = run("stream", folder, "--once", "-w", "20s", "-k", 3, "--json", "--checkpoint", tmp_path / "state")
     assert again.exit_code == 0
     assert done.stdout.endswith(again.stdout)  # those of the end, which may not have come out
-    foreign = swoop("stream", folder, "--once", *to, "--checkpoint", tmp_path / "other")
+    foreign = run("stream", folder, "--once", *to, "--checkpoint", tmp_path / "other")
     assert foreign.exit_code == 2
     assert "belongs to another stream" in foreign.stderr
-    other = swoop("stream", folder, "--once", "-w", "30s", "-k", 3, "--json", "--checkpoint", tmp_path / "state")
+    other = run("stream", folder, "--once", "-w", "30s", "-k", 3, "--json", "--checkpoint", tmp_path / "state")
     assert other.exit_code in (1, 2)
     assert "window" in other.stderr
 
@@ -85,7 +79,7 @@ def test_records_come_along(tmp_path: Path) -> None:
     found = []
     for number, part in enumerate((rows[:30], rows[30:])):
         write_lines(tmp_path / "in" / f"{number}.jsonl", part)
-        done = swoop("stream", tmp_path / "in", *options, *to, *(["--json", "--no-flush"] if number == 0 else []))
+        done = run("stream", tmp_path / "in", *options, *to, *(["--json", "--no-flush"] if number == 0 else []))
         assert done.exit_code == 0, done.output
         found += [json.loads(line) for line in done.stdout.splitlines()] if number == 0 else []
     assert found
@@ -96,7 +90,7 @@ def test_records_come_along(tmp_path: Path) -> None:
     for side in ("newer", "older"):
         assert all(row[f"{side}_{name}"] == told[row[side]][name] for row in written for name in ("author", "text"))
     assert "author: author" in done.stdout
-    other = swoop("stream", tmp_path / "in", "-w", "20s", "-k", 3, "--once", "--checkpoint", tmp_path / "state")
+    other = run("stream", tmp_path / "in", "-w", "20s", "-k", 3, "--once", "--checkpoint", tmp_path / "state")
     assert "keep was {'author': 'string', 'text': 'string'} and now is {}" in " ".join(other.stderr.split())
 
 
@@ -107,7 +101,7 @@ def test_small_batches_and_several_runs(tmp_path: Path, folder: Path) -> None:
     (tmp_path / "in" / "2.jsonl").rename(tmp_path / "2.jsonl")
     found = []
     for flush in (("--no-flush",), ()):
-        done = swoop("stream", folder, *options, *flush)
+        done = run("stream", folder, *options, *flush)
         assert done.exit_code == 0, done.output
         found += [json.loads(line) for line in done.stdout.splitlines()]
         if flush:
@@ -128,7 +122,7 @@ def test_files_that_come_late_with_an_old_date(tmp_path: Path) -> None:
         )
         os.utime(file, (time.time() - age * 86_400,) * 2)
         to = ("--checkpoint", tmp_path / "state", "--copies", "each")
-        done = swoop("stream", tmp_path / "in", "--once", "-w", "1 day", "-k", 9, "--json", *to)
+        done = run("stream", tmp_path / "in", "--once", "-w", "1 day", "-k", 9, "--json", *to)
         assert done.exit_code == 0, done.output
         found = [json.loads(line) for line in done.stdout.splitlines()]
         assert [(c["newer"], c["older"]) for c in found] == ([(1, 0)], [(2, 0), (2, 1), (3, 2), (3, 0), (3, 1)])[number]
@@ -136,7 +130,7 @@ def test_files_that_come_late_with_an_old_date(tmp_path: Path) -> None:
 
 def test_families(tmp_path: Path, folder: Path) -> None:
     options = ("--families", 0.7, "-w", "20s", "--once")
-    done = swoop("stream", folder, *options, "--json", "--serve", 0)
+    done = run("stream", folder, *options, "--json", "--serve", 0)
     assert done.exit_code == 0, done.output
     found = [json.loads(line) for line in done.stdout.splitlines()]
     expected = oracle.family_changes(history(), 0.7, "20s")
@@ -148,7 +142,7 @@ def test_families(tmp_path: Path, folder: Path) -> None:
         assert (last[family.id]["size"], last[family.id]["total"]) == (family.size, family.total)
         assert last[family.id]["text"]
     assert f"{len(expected)} changes of families" in done.stderr
-    done = swoop("stream", folder, *options)
+    done = run("stream", folder, *options)
     assert done.exit_code == 0, done.output
     assert f"{there[0].size} records, " in done.stdout
     lines = done.stdout.splitlines()
@@ -168,7 +162,7 @@ def test_stopped(tmp_path: Path, folder: Path) -> None:
     thread = threading.Thread(target=interrupt)
     thread.start()
     options = ("--trigger", "300 milliseconds", "--changes", tmp_path / "changes", "--serve", 0)
-    done = swoop("stream", folder, "-w", "20s", "-k", 3, *options)
+    done = run("stream", folder, "-w", "20s", "-k", 3, *options)
     thread.join()
     assert done.exit_code == 130, done.output
     lines = done.stdout.splitlines()
@@ -196,7 +190,7 @@ def test_standard_input(monkeypatch: pytest.MonkeyPatch) -> None:
     thread = threading.Thread(target=feed)
     thread.start()
     monkeypatch.setattr("swoop.cli.stream.Pipe", partial(Pipe, input=reading))
-    done = swoop("stream", "-", "-w", "20s", "-k", 3, "--json")
+    done = run("stream", "-", "-w", "20s", "-k", 3, "--json")
     thread.join()
     os.close(reading)
     assert done.exit_code == 0, done.output
@@ -210,7 +204,7 @@ def test_standard_input(monkeypatch: pytest.MonkeyPatch) -> None:
 def test_all_rows_are_rejected(tmp_path: Path) -> None:
     """It is said at once, with the reason, a value and what to do."""
     (tmp_path / "1.csv").write_text("id,time,text\n1,2024-05-01,\n2,2024-05-02,\n")
-    done = swoop("stream", tmp_path, "--once", "--text", "text")
+    done = run("stream", tmp_path, "--once", "--text", "text")
     assert done.exit_code == 1
     assert "all 2 rows so far are rejected:\n  2: the text is null" in done.stderr
     assert "no row could be used" in done.stderr
@@ -220,7 +214,7 @@ def test_rejected_rows_say_why(tmp_path: Path, folder: Path) -> None:
     write_lines(folder / "0.jsonl", [{"id": 90, "text": "y", "time": "2024-05-01T12:00:00", "author": "ann"}])
     write_lines(folder / "3.jsonl", [{"id": 97, "text": "x", "time": "12/01/2010 08:26", "author": "bob"}])
     (folder / "4.jsonl").write_bytes(b'not JSON\n{"id": 96, "text": "caf\xe9", "time": "2024-05-01"}\n')
-    done = swoop("stream", folder, "--once", "-w", "20s", "-k", 3, "--rejected", tmp_path / "rejected")
+    done = run("stream", folder, "--once", "-w", "20s", "-k", 3, "--rejected", tmp_path / "rejected")
     assert done.exit_code == 0, done.output
     assert 'rejected 1: time: cannot read "12/01/2010 08:26"' in done.stderr
     assert "rejected 2: row: cannot read" in done.stderr
@@ -313,7 +307,7 @@ def test_no_rows_on_standard_input(monkeypatch: pytest.MonkeyPatch) -> None:
 )
 def test_wrong_usage(tmp_path: Path, monkeypatch: pytest.MonkeyPatch, arguments: tuple[str, ...], message: str) -> None:
     monkeypatch.chdir(tmp_path)
-    done = swoop("stream", *arguments)
+    done = run("stream", *arguments)
     assert done.exit_code == 2, done.output
     assert message in done.stderr
 
@@ -325,7 +319,7 @@ def test_names_that_look_like_patterns(tmp_path: Path) -> None:
     folder.mkdir()
     for name, part in (("a[1]", rows[:20]), ("b{2,3}*", rows[20:40]), ("c", rows[40:])):
         write_lines(folder / f"{name}.jsonl", part)
-    done = swoop("stream", folder, "--once", "-w", "20s", "-k", 3, "--json")
+    done = run("stream", folder, "--once", "-w", "20s", "-k", 3, "--json")
     assert done.exit_code == 0, done.output
     found = [json.loads(line) for line in done.stdout.splitlines()]
     assert [(c["kind"], c["newer"], c["older"], c["newer_copies"]) for c in found] == [
@@ -346,7 +340,7 @@ def test_how_far_rows_may_be_ahead() -> None:
 
 def test_a_stream_needs_ids(tmp_path: Path) -> None:
     write_lines(tmp_path / "1.jsonl", [{"time": "2024-05-01", "text": "a"}])
-    done = swoop("stream", tmp_path, "--once")
+    done = run("stream", tmp_path, "--once")
     assert done.exit_code == 2
     assert "need ids" in done.stderr
 
@@ -360,9 +354,9 @@ def test_the_title_of_the_page_and_where_the_stream_comes_from(monkeypatch: pyte
 
     monkeypatch.setattr("swoop.cli.stream.serve_page", serve_page)
     monkeypatch.setattr("swoop.cli.demo._demo", lambda seconds, port, report, title, *rest: given.append(title) or 0)
-    assert swoop("stream", folder, "--serve", 0, "--title", "Posts <b>").exit_code == 2
-    assert swoop("stream", folder, "--serve", 0).exit_code == 2
-    assert swoop("demo", "--title", "Ours").exit_code == 0
+    assert run("stream", folder, "--serve", 0, "--title", "Posts <b>").exit_code == 2
+    assert run("stream", folder, "--serve", 0).exit_code == 2
+    assert run("demo", "--title", "Ours").exit_code == 0
     pages = [(0, title, "127.0.0.1", None, str(folder)) for title in ("Posts <b>", "swoop stream")]
     assert given == [*pages, "Ours"]
 
@@ -395,7 +389,7 @@ def test_alerts(tmp_path: Path, folder: Path) -> None:
     write.write_text(f"import sys; open({str(told)!r}, 'a').write(sys.stdin.read() + chr(10))")
     command = f"'{sys.executable}' '{write}'"
     options = ("-w", "20s", "-k", 3, "--once", "--checkpoint", tmp_path / "state", "--alert-limit", 1000)
-    done = swoop("stream", folder, *options, "--alert", command, "--alert-from", 0.6, "--keep", "text")
+    done = run("stream", folder, *options, "--alert", command, "--alert-from", 0.6, "--keep", "text")
     assert done.exit_code == 0, done.output
     changes = oracle.changes(history(), k=3, window="20s", copies="once")
     expected = [c.pair for c in changes if c.kind == "enter" and c.pair.similarity >= 0.6]
@@ -407,7 +401,7 @@ def test_alerts(tmp_path: Path, folder: Path) -> None:
     assert all(c["older_record"]["text"] in texts.values() for c in found)
     assert f"{len(expected)} alerts delivered, 0 given up, 0 over the limit, 0 not delivered yet" in done.stderr
     told.unlink()
-    done = swoop("stream", folder, "--families", 0.5, "-w", "20s", "--once", "--alert", command, "--alert-from", 3)
+    done = run("stream", folder, "--families", 0.5, "-w", "20s", "--once", "--alert", command, "--alert-from", 3)
     assert done.exit_code == 0, done.output
     found = [json.loads(line) for line in told.read_text().splitlines()]
     first: dict[Any, int] = {}
@@ -438,7 +432,7 @@ def test_alerts(tmp_path: Path, folder: Path) -> None:
     ],
 )
 def test_alerts_that_are_refused(folder: Path, options: tuple[object, ...], says: str) -> None:
-    done = swoop("stream", folder, "--once", *options)
+    done = run("stream", folder, "--once", *options)
     assert done.exit_code == 2
     assert says in " ".join(done.stderr.split())
     assert "secret" not in done.stderr
@@ -450,7 +444,7 @@ def test_no_equal(tmp_path: Path, folder: Path) -> None:
     write.write_text(f"import sys; open({str(told)!r}, 'a').write(sys.stdin.read() + chr(10))")
     alert = ("--alert", f"'{sys.executable}' '{write}'", "--alert-limit", 1000)
     options = ("-w", "20s", "-k", 6, "--copies", "each", "--once", "--no-equal", *alert)
-    done = swoop("stream", folder, *options, "--json", "--changes", tmp_path / "out", "--serve", 0)
+    done = run("stream", folder, *options, "--json", "--changes", tmp_path / "out", "--serve", 0)
     assert done.exit_code == 0, done.output
     changes = oracle.changes(history(), k=6, window="20s")
     different = [c for c in changes if c.pair.similarity < 1]
@@ -461,7 +455,7 @@ def test_no_equal(tmp_path: Path, folder: Path) -> None:
     alerts = [json.loads(line) for line in told.read_text().splitlines()]
     assert [(c["newer"], c["older"]) for c in alerts] == [(c.pair.newer, c.pair.older) for c in different if c.kind == "enter"]
     assert "pairs of equal sets are not shown" in done.stderr
-    refused = swoop("stream", folder, "--once", "--no-equal", "--similarity", "overlap")
+    refused = run("stream", folder, "--once", "--no-equal", "--similarity", "overlap")
     assert (refused.exit_code, "--no-equal is not available for overlap" in refused.stderr) == (2, True)
-    families = swoop("stream", folder, "--once", "--no-equal", "--families", 0.5)
+    families = run("stream", folder, "--once", "--no-equal", "--families", 0.5)
     assert (families.exit_code, "leave out --no-equal" in families.stderr) == (2, True)

@@ -19,36 +19,36 @@ pytestmark = pytest.mark.no_cover  # thousands of times the same lines
 
 def stream(seed: int, size: int, gap: int) -> Iterator[Record]:
     """Times of duplicates, of edited copies, of nothing alike, of silence and of bursts, in turns."""
-    chance = random.Random(seed)
-    time, mood, originals = 0, "copies", [tuple(chance.sample(range(60), 8)) for _ in range(6)]
+    rng = random.Random(seed)
+    time, mood, originals = 0, "copies", [tuple(rng.sample(range(60), 8)) for _ in range(6)]
     for number in range(size):
         if number % 40 == 0:
-            mood = chance.choice(["copies", "edits", "noise", "noise", "common", "burst", "silence"])
-            originals = [tuple(chance.sample(range(60), 8)) for _ in range(6)]
+            mood = rng.choice(["copies", "edits", "noise", "noise", "common", "burst", "silence"])
+            originals = [tuple(rng.sample(range(60), 8)) for _ in range(6)]
         if mood == "silence" and number % 40 == 7:
-            time += chance.choice([3, 20, 60]) * gap
+            time += rng.choice([3, 20, 60]) * gap
         elif mood != "burst":
-            time += chance.choice([0, gap, gap, 2 * gap])
-        tokens = list(chance.choice(originals))
+            time += rng.choice([0, gap, gap, 2 * gap])
+        tokens = list(rng.choice(originals))
         if mood == "noise":
-            tokens = [1000 * number + n for n in range(7)] + [chance.randrange(60)]
+            tokens = [1000 * number + n for n in range(7)] + [rng.randrange(60)]
         elif mood == "common":
-            tokens = [5, *(chance.randrange(100, 10_000) for _ in range(chance.randrange(9)))]
+            tokens = [5, *(rng.randrange(100, 10_000) for _ in range(rng.randrange(9)))]
         elif mood != "copies":
-            tokens[chance.randrange(8)] = chance.randrange(200)
-        yield Record(tokens, time, None, chance.choice(["left", "right"]))
+            tokens[rng.randrange(8)] = rng.randrange(200)
+        yield Record(tokens, time, None, rng.choice(["left", "right"]))
 
 
 @pytest.mark.parametrize("seed", range(24))
 def test_with_and_without_a_floor(seed: int) -> None:
-    chance = random.Random(seed)
-    part = chance.choice([1, 1, 5, Thresholds.part])
-    gap = chance.choice([1, 10, 100])
+    rng = random.Random(seed)
+    part = rng.choice([1, 1, 5, Thresholds.part])
+    gap = rng.choice([1, 10, 100])
     options = {
-        "k": chance.choice([1, 2, 5, 20, 120]),
-        "window": chance.choice([1, 3, 20, 60, 200]) * gap,
-        "similarity": chance.choice(["jaccard", "cosine", "dice", "overlap", "hamming"]),
-        "two_streams": chance.random() < 0.4,
+        "k": rng.choice([1, 2, 5, 20, 120]),
+        "window": rng.choice([1, 3, 20, 60, 200]) * gap,
+        "similarity": rng.choice(["jaccard", "cosine", "dice", "overlap", "hamming"]),
+        "two_streams": rng.random() < 0.4,
         "min_similarity": None,
     }
     with thresholds.use(Thresholds(part=part)):

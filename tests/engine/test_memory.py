@@ -95,12 +95,12 @@ def test_an_array_of_another_kind_is_refused(array: np.ndarray) -> None:
 
 
 def test_a_join_in_mapped_memory() -> None:
-    chance = random.Random(4)
+    rng = random.Random(4)
     with thresholds.use(Thresholds(large=0)):
         mapped = swoop.TopKJoin(5, 700)
     copied = swoop.TopKJoin(5, 700)
     for time in range(3000):
-        tokens = [chance.randrange(100 + 5 * time) for _ in range(chance.randrange(12))]
+        tokens = [rng.randrange(100 + 5 * time) for _ in range(rng.randrange(12))]
         mapped.insert(tokens, time)
         copied.insert(tokens, time)
     assert mapped.topk() == copied.topk()

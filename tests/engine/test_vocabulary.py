@@ -43,23 +43,23 @@ def pace(request: pytest.FixtureRequest) -> Iterator[int]:
 @pytest.mark.parametrize("two_streams", [False, True])
 def test_recycling(pace: int, kind: str, two_streams: bool) -> None:
     """Tokens come and go, one by one and in bulk; the table grows and shrinks, while results stay those of brute force."""
-    chance = random.Random(5)
+    rng = random.Random(5)
     join = swoop.TopKJoin(4, 12, two_streams=two_streams)
     inside = join._engine
     records: list[Any] = []
     sizes, both, kept = set(), 0, []
     for time in range(800):
         most = 50 if 200 < time < 240 else 5  # for a while, many more tokens
-        tokens: list[Any] = [time * 2 + chance.randrange(3 * most) for _ in range(chance.randrange(1, most))]
+        tokens: list[Any] = [time * 2 + rng.randrange(3 * most) for _ in range(rng.randrange(1, most))]
         if kind == "large integers":
             tokens = [token if token % 3 else (token - 700) << 32 for token in tokens]
         if kind == "texts" or (kind == "all kinds" and time % 2):
             tokens = [f"token {token}" + "x" * (token % 50) ** 2 for token in tokens]
         if kind == "all kinds" and time % 3 == 0:
             tokens = [*tokens, time, str(time).encode()]
-        stream: Any = chance.choice(["left", "right"]) if two_streams else None
+        stream: Any = rng.choice(["left", "right"]) if two_streams else None
         records.append(oracle.Record(tokens, time, time, stream))
-        if time % 7 in (0, 1):  # a bulk of three
+        if time % 7 in (0, 1):  # a batch of three
             continue
         insert(join, records[-3:] if time % 7 == 2 else records[-1:])
         sizes.add(inside.memory["vocabulary.table"].size)
@@ -128,8 +128,8 @@ def test_integers_in_steps_stay_near_their_places(step: int) -> None:
 @pytest.mark.parametrize("first", [5, 5 << 40])
 def test_integers_of_all_sizes_in_one_batch(first: int) -> None:
     """Many blocks of tokens, whichever way they are looked for: each keeps its number, and no other token has it."""
-    chance = random.Random(3)
-    tokens = [first] + [chance.choice([1, -1, 1 << 32, 1 << 40]) * chance.randrange(700) for _ in range(5000)]
+    rng = random.Random(3)
+    tokens = [first] + [rng.choice([1, -1, 1 << 32, 1 << 40]) * rng.randrange(700) for _ in range(5000)]
     inside = swoop.TopKJoin(1, 10)._engine
     for _ in range(2):
         assert inside.interning.intern(Tokens.of(tokens), len(tokens)) == len(tokens)
@@ -155,11 +155,11 @@ def test_short_and_long_texts_are_told_apart() -> None:
     packed = [int.from_bytes(f"{text:\0<7}\x0f".encode()[:8], "little") for text in ("a", "aaaaaaa")]
     tokens: list[Any] = [*texts, *(text.encode() for text in texts), *packed, *(-number for number in packed)]
     tokens = list(dict.fromkeys(tokens))
-    chance = random.Random(1)
+    rng = random.Random(1)
     join = swoop.TopKJoin(1, 10)
     inside = join._engine
     for _ in range(3):
-        chance.shuffle(tokens)
+        rng.shuffle(tokens)
         assert inside.interning.intern(Tokens.of(tokens), len(tokens)) == len(tokens)
         numbers = inside.memory["batch.token_ids"].tolist()
         assert len(set(numbers)) == len(tokens) == inside.vocabulary_size

@@ -94,7 +94,7 @@ def test_times_as_timestamps() -> None:
     assert aware.topk()[0].start == dt.datetime(2024, 1, 1, 11, 30, tzinfo=dt.UTC)
 
 
-def test_mixed_types_in_one_bulk() -> None:
+def test_mixed_types_in_one_batch() -> None:
     sets: list[list[Any]] = [[1, "1", b"1"], ["1", b"1"], [1], [b"1", 1, 2]]
     join = swoop.TopKJoin(k=10, window=swoop.last(10))
     join.insert_many({"tokens": sets}, time=None)
@@ -106,7 +106,7 @@ def test_mixed_types_in_one_bulk() -> None:
     join._check()
 
 
-def test_empty_bulks() -> None:
+def test_empty_batches() -> None:
     join = swoop.TopKJoin(k=1, window=5, two_streams=True)
     join.insert_many({"tokens": [], "time": [], "s": []}, stream="s")
     join.insert_many(pa.table({"tokens": pa.array([], pa.list_(pa.string())), "time": [], "s": []}), stream="s")

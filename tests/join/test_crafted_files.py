@@ -24,18 +24,8 @@ from swoop.engine.contents import checked_sets
 from swoop.engine.tokens import Texts, Tokens
 from swoop.errors import InvalidData, InvalidFile
 from swoop.times import FIRST_DATETIME, LAST_DATETIME
-from tests.support.crafted import (
-    FILES,
-    Members,
-    members_of,
-    put,
-    read,
-    try_out,
-    valid_files,
-    with_column,
-    with_settings,
-    written,
-)
+from tests.support.crafted import FILES, try_out
+from tests.support.saved_files import Members, members_of, put, read, valid_files, with_column, with_settings, written
 
 
 def test_crafted_at_random() -> None:

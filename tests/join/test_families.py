@@ -1,14 +1,12 @@
 """Families are those of brute force, at every moment, whichever way they are run.
 
-Tests of swoop.engine.families, swoop.engine.family_engine, swoop.engine.family_search, swoop.engine.forest,
-swoop.engine.kinship, swoop.join.arrivals, swoop.join.family_feed, swoop.join.family_history, swoop.join.family_storage,
-swoop.join.links.
+Tests of swoop.engine.families, swoop.engine.family_engine, swoop.engine.family_search, swoop.engine.kinship,
+swoop.join.arrivals, swoop.join.family_feed.
 """
 
 from __future__ import annotations
 
 import datetime as dt
-import json
 import random
 import subprocess
 import sys
@@ -20,7 +18,6 @@ from pathlib import Path
 from typing import Any
 
 import numpy as np
-import pyarrow as pa
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
@@ -29,26 +26,11 @@ from hypothesis.stateful import RuleBasedStateMachine, initialize, precondition,
 import swoop
 from swoop import oracle
 from swoop.engine.family_engine import FamilyEngine
-from swoop.engine.forest import flatten, unite
 from swoop.engine.thresholds import Thresholds, use
-from swoop.errors import InvalidArgument, InvalidFile, InvalidTime, InvalidType, NotInWindow
-from swoop.join import columns as cs
-from swoop.join.algorithms import make_family_engine
+from swoop.errors import InvalidArgument, InvalidTime, InvalidType, NotInWindow
 from swoop.oracle import Record
 from swoop.results import Family, FamilyChange
-from swoop.spec import FamilySpec
-from tests.support.crafted import Members, members_of, put, read, with_column, with_settings, written
-from tests.support.family_trials import (
-    ORDERS,
-    THRESHOLDS,
-    WAYS,
-    FamilyTrial,
-    insert,
-    judged_members,
-    run,
-    run_as_history,
-    run_interrupted,
-)
+from tests.support.family_trials import ORDERS, THRESHOLDS, WAYS, FamilyTrial, insert, judged_members, run, run_interrupted
 from tests.support.faults import Fault, failing_allocations, interrupted_lines
 from tests.support.histories import SIMILARITIES, TOKEN_TYPES, limits, records, windows
 
@@ -74,7 +56,7 @@ def test_same_as_brute_force_after_every_arrival(
 
 
 class AnyActions(RuleBasedStateMachine):
-    """Insertions, bulks, time, saving and loading in any order, read now and then; brute force is asked for everything."""
+    """Insertions, batches, time, saving and loading in any order, read now and then; brute force is asked for everything."""
 
     @initialize(data=st.data(), similarity=st.sampled_from(SIMILARITIES), window=windows(), tiny=limits(100))
     def start(self, data: st.DataObject, similarity: str, window: Any, tiny: Any) -> None:
@@ -374,187 +356,6 @@ def test_threads_may_share_them(tmp_path: Path) -> None:
     families._check()
 
 
-# files
-
-
-def some_families(**options: Any) -> swoop.Families:
-    """Three families, one of which is older than its sets, and a set without tokens."""
-    families = swoop.Families(**{"min_similarity": 0.5, "window": 10, **options})
-    for time, tokens in enumerate(["ab", "cd", "abc", "cde", "", "x", "abcf", "cdef", "y", "abc", "cde", "y"]):
-        families.insert(list(tokens), time, id=f"set {time}")
-    return families
-
-
-def with_families(name: str, values: Callable[[list[Any]], list[Any]]) -> Callable[[Members], None]:
-    return with_column("families.arrow", name, values)
-
-
-def in_window(name: str, values: Callable[[list[Any]], list[Any]]) -> Callable[[Members], None]:
-    return with_column("window.arrow", name, values)
-
-
-def in_changes(name: str, values: Callable[[list[Any]], list[Any]]) -> Callable[[Members], None]:
-    return with_column("changes.arrow", name, values)
-
-
-def without_the_first(members: Members) -> None:
-    members["families.arrow"] = written(read(members["families.arrow"]).slice(1))
-
-
-def test_what_goes_on_elsewhere_goes_on(tmp_path: Path) -> None:
-    families = some_families()
-    families.save(tmp_path / "families")
-    again = swoop.Families.load(tmp_path / "families")
-    for here in (families, again):
-        here.insert(list("abcdef"), 13, id="bridge")
-        here.advance(30)
-    assert list(again.changes()) == list(families.changes())
-    assert again.stats.sets == families.stats.sets
-
-
-@pytest.mark.parametrize(
-    ("change", "why"),
-    [
-        (with_settings(format="swoop join"), "is not a file of saved families"),
-        (with_settings(version=4), "reads versions up to 3"),
-        (with_settings(version=1), "newest_id_bytes, but should be time"),
-        (with_settings(min_similarity=None), "min_similarity in settings.json is None"),
-        (with_settings(min_similarity=0.1), "linked sets are of different families"),
-        (with_settings(min_similarity=3), "from 0 to 1"),
-        (with_settings(track_changes=False), "they are not to be tracked"),
-        (with_settings(first=1), "not called after its first set"),
-        (without_the_first, "a set is of a family that is not there"),
-        (in_window("family", lambda values: [9, *values[1:]]), "a set is of a family that is not there"),
-        (in_window("family", lambda values: [-2, *values[1:]]), "a set is of a family that is not there"),
-        (in_window("family", lambda values: [-1, *values[1:]]), "a set has tokens and no family"),
-        (in_window("family", lambda values: [0 if v < 0 else v for v in values]), "a family and no tokens"),
-        (with_families("first", lambda values: [-1, *values[1:]]), "not called after its first set"),
-        (with_families("first", lambda values: [11, *values[1:]]), "not called after its first set"),
-        (with_families("first", lambda values: [values[1], *values[1:]]), "not called after its first set"),
-        (with_families("total", lambda values: [0, *values[1:]]), "fewer sets in total"),
-        (with_families("total", lambda values: [2**62, *values[1:]]), "or too many"),
-        (with_families("first_seen", lambda values: [v + 7 for v in values]), "not first seen when its first set came"),
-        (with_families("first_seen", lambda values: [-(2**63)] * len(values)), "not first seen when its first set came"),
-        (with_families("id_string", lambda values: [b"other"] * len(values)), "does not have the id of its first set"),
-        (in_changes("kind", lambda values: [4, *values[1:]]), "kind of a change is not from 0 to 3"),
-        (in_changes("kind", lambda values: [3, *values[1:]]), "do not lead to the families"),
-        (in_changes("family", lambda values: [99, *values[1:]]), "family of a change is not from 0"),
-        (in_changes("into", lambda values: [0, *values[1:]]), "that did not has"),
-        (in_changes("time", lambda values: values[::-1]), "times of changes fall"),
-        (in_changes("family_id_string", lambda values: [None, *values[1:]]), "a family of a change has no id"),
-        (in_changes("size", lambda values: [-2, *values[1:]]), "size of a change is not from -1"),
-        (in_changes("size", lambda values: [0, *values[1:]]), "a size or a total that it cannot have"),
-        (in_changes("size", lambda values: [-1, *values[1:]]), "a newest set of a change has no id"),
-        (in_changes("total", lambda values: [1, *values[1:]]), "a size or a total that it cannot have"),
-        (in_changes("total", lambda values: [2**62, *values[1:]]), "a size or a total that it cannot have"),
-        (in_changes("first_seen", lambda values: [2**62, *values[1:]]), "a first or a newest set that it cannot have"),
-        (in_changes("newest", lambda values: [2**62, *values[1:]]), "a first or a newest set that it cannot have"),
-        (in_changes("newest_id_string", lambda values: [None, *values[1:]]), "a newest set of a change has no id"),
-    ],
-)
-def test_refused(tmp_path: Path, change: Callable[[Members], None], why: str) -> None:
-    members = members_of(some_families())  # type: ignore[arg-type]
-    change(members)
-    with pytest.raises(InvalidFile, match=why):
-        swoop.Families.load(put(tmp_path / "families", members))
-
-
-def test_a_join_is_not_loaded_as_families(tmp_path: Path) -> None:
-    swoop.TopKJoin(1, 10).save(tmp_path / "join")
-    with pytest.raises(InvalidFile, match="is not a file of saved families"):
-        swoop.Families.load(tmp_path / "join")
-    some_families().save(tmp_path / "families")
-    with pytest.raises(InvalidFile, match="is not a saved join"):
-        swoop.TopKJoin.load(tmp_path / "families")
-
-
-def test_a_user_defined_similarity_is_given_again(tmp_path: Path) -> None:
-    half = swoop.Similarity(lambda r, s, o: o / max(r, s), name="half")
-    families = swoop.Families(0.5, None, half)
-    families.insert_many({"tokens": [["a", "b"], ["a"], ["b", "c", "d"]]}, time=None)
-    families.save(tmp_path / "families")
-    with pytest.raises(InvalidFile, match="give it again"):
-        swoop.Families.load(tmp_path / "families")
-    assert swoop.Families.load(tmp_path / "families", half).members(0) == [0, 1]
-    assert json.loads(members_of(families)["settings.json"])["format"] == "swoop families"  # type: ignore[arg-type]
-
-
-# histories
-
-
-@pytest.mark.no_cover
-def test_a_history_has_the_families_that_a_stream_has() -> None:
-    taken: Counter[str] = Counter()
-    assert sum(run_as_history(FamilyTrial.draw(seed, 120), taken) for seed in range(100)) > 500
-    assert taken["cut"] > 30
-
-
-def test_a_family_over_many_slices() -> None:
-    """One that goes on, one that pauses for as long as it may, one that pauses for too long; whatever the cuts."""
-    rows = [(f"on {n}", n, ["on", "and"]) for n in range(0, 1000, 7)]
-    rows += [(f"{pause} {n}", n, [str(pause)]) for pause in (29, 30) for n in range(0, 1000, pause)]
-    table = dict(zip(("id", "time", "tokens"), map(list, zip(*rows, strict=True)), strict=True))
-    for slices in (None, 1, 2, 5, 40, 500):
-        found = swoop.families_history(table, 0.5, window=30, slices=slices, threads=2)
-        assert list(found) == [Family("29 0", 1, 35, 0, 986, "29 986"), Family("on 0", 5, 143, 0, 994, "on 994")]
-
-
-@pytest.mark.parametrize("seed", range(30))
-def test_links_are_a_forest_of_valid_sets(seed: int) -> None:
-    """As many as are needed, each from a new set to an older one that is in the window."""
-    trial = FamilyTrial.draw(seed, 120)
-    spec = FamilySpec(**trial.options)
-    clock = [int(record.time) if spec.window.kind == "integer" else n for n, record in enumerate(trial.records)]  # type: ignore[arg-type]
-    with use(trial.limits):
-        engine = make_family_engine(spec, links=True)
-    parents, count = np.arange(len(clock)), 0
-    for number, record in enumerate(trial.records):
-        tokens = pa.array([[f"{type(token).__name__} {token}" for token in record.tokens]], pa.list_(pa.string()))
-        for _, _, offsets, found in cs.read_sets({"tokens": tokens}, "tokens")[0]:
-            engine.insert(np.array([clock[number]]), offsets, found, np.empty(0, np.int8))
-        start, newer, older = engine.links()
-        assert start == count
-        assert newer.tolist() == [number] * len(newer)
-        assert all(0 <= other < number and trial.records[other].tokens for other in older.tolist())
-        assert not spec.window.duration or all(clock[other] > clock[number] - spec.window.duration for other in older.tolist())
-        count += len(newer)
-        engine.forget_changes(count)
-        unite(parents, newer, older)
-        if number == len(clock) // 2:
-            engine.shrink()
-    flatten(parents)
-    assert count == len(clock) - len(np.unique(parents)), "a link was not needed"
-    named = [Record(record.tokens, record.time, number) for number, record in enumerate(trial.records)]
-    merged = {change.family: change.into for change in oracle.family_changes(named, **trial.options) if change.into is not None}
-    for family in oracle.families(named, **trial.options):
-        assert family.id not in merged
-        assert np.count_nonzero(parents == family.id) == family.total
-
-
-def test_a_forest_of_links_in_any_order() -> None:
-    """The root of each tree is its first set."""
-    rng = np.random.default_rng(5)
-    for size, links in [(1, 0), (2, 1), (50, 20), (50, 45), (3000, 2000)]:
-        newer, older = rng.integers(0, size, (2, links))
-        parents, expected = np.arange(size), np.arange(size)
-        unite(parents, newer, older)
-        flatten(parents)
-        for _ in range(size):
-            before = expected.copy()
-            for one, other in ((newer, older), (older, newer)):
-                np.minimum.at(expected, one, expected[other])
-            if (before == expected).all():
-                break
-        assert parents.tolist() == expected.tolist()
-
-
-def test_rows_of_a_window_of_the_last_sets_have_their_own_times() -> None:
-    times = [dt.datetime(2024, 5, day) for day in (1, 2, 9)]
-    found = swoop.families_history({"id": [1, 2, 3], "time": times, "tokens": [["a"], ["a"], ["b"]]}, 1.0, swoop.last(2))
-    assert found.rows().column("time").to_pylist() == times
-    assert list(found) == [Family(1, 1, 2, 0, 1, 2)]  # like Families itself
-
-
 def test_more_than_two_billion_sets() -> None:
     families = swoop.Families(0.5, 10)
     families._engine = FamilyEngine(families._engine.settings, 2**31 - 3)
@@ -564,11 +365,3 @@ def test_more_than_two_billion_sets() -> None:
     (found,) = families.families()
     assert (found.id, found.size, found.representative) == (2**31 - 3, 8, 2**31 + 4)
     assert families.members(found) == list(range(2**31 - 3, 2**31 + 5))
-
-
-def test_a_history_leaves_out_rows_that_cannot_be_used() -> None:
-    rows = {"id": ["a", None, "c"], "time": [1, 2, 3], "text": ["win a phone", "win a phone", "win a phone now"]}
-    with pytest.warns(swoop.errors.UnusableRows, match="1 rows are unusable"):
-        found = swoop.families_history(rows, 0.5, window=5, tokens=swoop.words("text"))
-    assert list(found) == [Family("a", 2, 2, 1, 3, "c")]
-    assert not swoop.families_history({"id": [], "time": [], "tokens": []}, 0.5, window=5)

@@ -101,8 +101,8 @@ def test_pairs_may_come_back() -> None:
 def test_a_feed_goes_on_after_loading(tmp_path: Path) -> None:
     """Pairs that wait to be settled in a new engine may be in the top-k."""
     for seed in range(30):
-        chance = np.random.default_rng(seed)
-        rows = [chance.integers(0, 12, chance.integers(1, 6)).tolist() for _ in range(40)]
+        rng = np.random.default_rng(seed)
+        rows = [rng.integers(0, 12, rng.integers(1, 6)).tolist() for _ in range(40)]
         join, other = (swoop.TopKJoin(k=1, window=15, track_changes=True) for _ in range(2))
         for time, tokens in enumerate(rows):
             join.insert(tokens, time)
@@ -114,10 +114,10 @@ def test_a_feed_goes_on_after_loading(tmp_path: Path) -> None:
 
 
 def test_a_quiet_night_after_a_busy_day() -> None:
-    """The window shrinks in the middle of a bulk, with the usual thresholds; the feed goes on."""
-    chance = np.random.default_rng(1)
-    times = np.concatenate((np.sort(chance.integers(0, 1000, 15_000)), np.arange(1100, 6000, 40)))
-    tokens = (chance.random((len(times), 10)) ** 2 * 3000).astype(np.int64).tolist()
+    """The window shrinks in the middle of a batch, with the usual thresholds; the feed goes on."""
+    rng = np.random.default_rng(1)
+    times = np.concatenate((np.sort(rng.integers(0, 1000, 15_000)), np.arange(1100, 6000, 40)))
+    tokens = (rng.random((len(times), 10)) ** 2 * 3000).astype(np.int64).tolist()
     join, other = (swoop.TopKJoin(k=10, window=300, track_changes=True) for _ in range(2))
     join.insert_many({"tokens": tokens, "time": times})
     for start in range(0, len(times), 100):
@@ -168,7 +168,7 @@ def test_an_interrupted_arrival_is_known_to_all() -> None:
 @pytest.mark.parametrize("n", [1, 2])
 def test_interrupted_again_while_an_arrival_is_given_up(array: str, n: int) -> None:
     """A second Ctrl-C comes before the first is dealt with; whatever comes next deals with both."""
-    chance = np.random.default_rng(3)
+    rng = np.random.default_rng(3)
     with use(Thresholds(sets=2, pool=1, pending=2, stock=1, pending_least=1)):
         join = swoop.TopKJoin(k=3, window=20, track_changes=True)
     engine, memory = join._engine, join._engine.memory
@@ -187,7 +187,7 @@ def test_interrupted_again_while_an_arrival_is_given_up(array: str, n: int) -> N
     memory._resize = resize
     arrived: list[Record] = []
     for time in range(60):
-        record = Record(chance.integers(0, 9, 6).tolist(), time, time)
+        record = Record(rng.integers(0, 9, 6).tolist(), time, time)
         try:
             join.insert(record.tokens, time, id=time)
             arrived.append(record)

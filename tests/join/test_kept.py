@@ -1,16 +1,8 @@
-"""Kept columns: results show the records of exactly the sets that they name, whatever has left the window meanwhile.
-
-Tests of swoop.join.kept_storage, swoop.join.mixtures.
-"""
+"""Kept columns: results show the records of exactly the sets that they name, whatever has left the window meanwhile."""
 
 from __future__ import annotations
 
-import datetime as dt
-import json
 import random
-import zipfile
-from decimal import Decimal
-from pathlib import Path
 from typing import Any
 
 import numpy as np
@@ -22,11 +14,11 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 import swoop
-from swoop.errors import CapacityExceeded, InvalidArgument, InvalidData, InvalidFile, InvalidType
+from swoop.errors import CapacityExceeded, InvalidArgument, InvalidData, InvalidType
 from swoop.join import payloads
 from swoop.join.kept import WAITING, KeptColumns
-from swoop.join.storage import EARLIER
 from tests.support.faults import INTERRUPTED, Fault, interrupted_lines
+from tests.support.refusals import refuses
 
 COLUMNS = ("number", "text")
 JOINS: list[dict[str, Any]] = [
@@ -188,40 +180,12 @@ def test_whatever_brings_the_columns(data: Any) -> None:
     assert "<td>win a car</td><td>bob</td><td>Win a phone</td><td>ann</td>" in found._repr_html_()
 
 
-def test_values_of_many_types_survive_saving(tmp_path: Path) -> None:
-    values = {
-        "when": dt.datetime(2024, 5, 1, tzinfo=dt.UTC),
-        "day": dt.date(2024, 5, 1),
-        "price": 1.5,
-        "paid": True,
-        "tags": ["a", None],
-        "from": {"city": "Graz", "zip": 8010},
-        "raw": b"\xff",
-        "nothing": None,
-    }
-    join = swoop.TopKJoin(k=1, window=10)
-    join.insert(["a"], 1, record=values)
-    join.insert(["a"], 2, record={**values, "nothing": "something"})
-    join.save(tmp_path / "join")
-    for one in (join, swoop.TopKJoin.load(tmp_path / "join")):
-        (pair,) = one.topk()
-        assert pair.older_record == values
-        assert pair.newer_record == {**values, "nothing": "something"}
-
-
 def test_categories_and_texts_that_are_not_utf8() -> None:
     bad = pa.Array.from_buffers(pa.string(), 2, pa.array([b"good", b"\xff!"], pa.binary()).buffers())
     join = swoop.TopKJoin(k=1, window=10)
     data = {"tokens": [["a"], ["a"]], "time": [1, 2], "bad": bad, "kind": pa.array(["x", "y"]).dictionary_encode()}
     join.insert_many(data, keep=["bad", "kind"])
     assert join.topk()[0].newer_record == {"bad": "\N{REPLACEMENT CHARACTER}!", "kind": "y"}
-
-
-def refused(join: Any, error: type[Exception], match: str, call: Any) -> None:
-    before = join.stats, list(join.topk())
-    with pytest.raises(error, match=match):
-        call()
-    assert (join.stats, list(join.topk())) == before
 
 
 def test_what_cannot_be_kept_is_refused_and_changes_nothing() -> None:
@@ -237,13 +201,13 @@ def test_what_cannot_be_kept_is_refused_and_changes_nothing() -> None:
         (InvalidData, "'union' has type sparse_union.*, which cannot be kept; cast it first", ["union"]),
         (InvalidData, "columns differ in length: .*'short' has 1 rows", ["short"]),
     ):
-        refused(join, error, match, lambda keep=keep: join.insert_many({**data, "union": union, "short": [1]}, keep=keep))
-    refused(join, InvalidType, "a record is a dict of values by name", lambda: join.insert(["a"], 1, record="text"))
-    refused(join, InvalidData, "of 'x' cannot be kept", lambda: join.insert(["a"], 1, record={"x": object()}))
+        refuses(join, error, match, lambda keep=keep: join.insert_many({**data, "union": union, "short": [1]}, keep=keep))
+    refuses(join, InvalidType, "a record is a dict of values by name", lambda: join.insert(["a"], 1, record="text"))
+    refuses(join, InvalidData, "of 'x' cannot be kept", lambda: join.insert(["a"], 1, record={"x": object()}))
     join.insert_many(data, keep="text")
     clash = "'text' has type int64, but it was kept with type string before, and the two do not go together"
-    refused(join, InvalidData, clash, lambda: join.insert(["a"], 3, record={"text": 7}))
-    refused(join, InvalidData, clash, lambda: join.insert_many({**data, "time": [3, 3], "text": [1, 2]}, keep=["text"]))
+    refuses(join, InvalidData, clash, lambda: join.insert(["a"], 3, record={"text": 7}))
+    refuses(join, InvalidData, clash, lambda: join.insert_many({**data, "time": [3, 3], "text": [1, 2]}, keep=["text"]))
     assert join.topk()[0].newer_record == {"text": "y"}
 
 
@@ -271,70 +235,6 @@ def test_sets_that_do_not_arrive_leave_no_columns_behind() -> None:
     assert "newer_x" not in fresh.topk().to_arrow().column_names
 
 
-MOMENT = dt.datetime(2024, 5, 1, 12)
-MIXTURES: list[list[Any]] = [
-    ["x", b"y"],
-    [dt.date(2024, 5, 1), MOMENT],
-    [MOMENT, MOMENT.replace(tzinfo=dt.UTC)],
-    [dt.timedelta(1), 5],
-    [["x"], [b"y"]],
-    [{"inner": "x"}, {"inner": b"y"}],
-]
-
-
-@pytest.mark.parametrize("values", MIXTURES, ids=str)
-def test_values_come_back_as_they_were_given_or_are_refused(values: list[Any]) -> None:
-    """Arrow would make bytes of texts, and dates of times."""
-    data = {"tokens": [["a"], ["a"]], "time": [1, 2], "x": values}
-    join = swoop.TopKJoin(k=1, window=10)
-    for whole in (data, pd.DataFrame(data), {**data, "x": pd.Series(values, dtype=object)}):
-        why = "column 'x' (has values that would change|cannot be read)"
-        refused(join, InvalidData, why, lambda whole=whole: join.insert_many(whole, keep="x"))
-    join.insert(["a"], 1, record={"x": values[0]})
-    refused(join, InvalidData, "'x' has type .* do not go together", lambda: join.insert(["a"], 2, record={"x": values[1]}))
-    join.insert(["a"], 2, record={"x": values[0]})
-    assert join.topk()[0].older_record == join.topk()[0].newer_record == {"x": values[0]}
-
-
-def test_times_of_day_do_not_lose_their_zone() -> None:
-    join, value = swoop.TopKJoin(k=1, window=10), dt.time(1, tzinfo=dt.UTC)
-    data = {"tokens": [["a"]], "time": [1], "x": [value]}
-    refused(join, InvalidData, "column 'x' has values that would change", lambda: join.insert_many(data, keep="x"))
-    refused(join, InvalidData, "would change", lambda: join.insert(["a"], 1, record={"x": value}))
-
-
-def test_decimals_and_floats_do_not_go_together() -> None:
-    join = swoop.TopKJoin(k=1, window=10)
-    join.insert(["a"], 1, record={"x": [Decimal("1.1")]})
-    refused(join, InvalidData, "do not go together", lambda: join.insert(["a"], 2, record={"x": [0.5]}))
-    join.insert(["a"], 2, record={"x": [Decimal("12345.6")]})
-    assert join.topk()[0].older_record == {"x": [Decimal("1.1")]}
-
-
-@settings(max_examples=40)
-@given(
-    st.lists(
-        st.dictionaries(
-            st.sampled_from("ab"), st.none() | st.integers(-(2**70), 2**70) | st.floats() | st.text() | st.booleans()
-        )
-    )
-)
-def test_what_was_kept_is_what_was_given(records: list[dict[str, Any]]) -> None:
-    """Whatever comes one by one: it is refused, or it comes back, also of a type that Arrow need not look at."""
-    join = swoop.TopKJoin(k=1, window=swoop.last(2))
-    told: dict[str, Any] = {}
-    for record in records:
-        try:
-            join.insert(["a"], record=record)
-        except InvalidData:
-            continue
-        told = record
-        if join.stats.sets > 1:
-            found = join.topk()[0].newer_record or {}
-            assert found.keys() >= told.keys()
-            assert all(value == told.get(name) or value != value for name, value in found.items())  # but for NaN
-
-
 def test_arrays_that_the_caller_writes_to() -> None:
     """Records are what they were when they arrived."""
     numbers = np.array([10, 20])
@@ -343,64 +243,6 @@ def test_arrays_that_the_caller_writes_to() -> None:
     numbers[:] = 99
     (pair,) = join.topk()
     assert (pair.newer_record, pair.older_record) == ({"n": 20}, {"n": 10})
-
-
-@pytest.mark.parametrize("sizes", [(2, 1), (2, 2), (6, 1)])
-@pytest.mark.parametrize("values", [(2**60 + 1, float("nan")), (np.datetime64("9999-01-01", "s"), np.datetime64(1, "ns"))])
-def test_values_that_the_common_type_does_not_have(values: tuple[Any, Any], sizes: tuple[int, int]) -> None:
-    join = swoop.TopKJoin(k=3, window=100, track_changes=True)
-    batches = [{"tokens": [["a"]] * n, "time": list(range(n)), "x": [x] * n} for n, x in zip(sizes, values, strict=True)]
-    join.insert_many(batches[0], keep="x")
-    with pytest.raises(InvalidData, match="column 'x'"):
-        join.insert_many({**batches[1], "time": [9] * sizes[1]}, keep="x")
-    assert join.stats.sets == sizes[0]
-    assert len(join.changes()) > 0
-    assert all(pair.newer_record == pair.older_record for pair in join.topk())
-
-
-@pytest.mark.parametrize(
-    ("first", "then"),
-    [
-        (12, 12.99),
-        (5, -0.9),
-        (2.5, 7),
-        ([1], [1.5, None]),
-        ({"a": 1}, {"a": 1.5, "b": 2}),
-        (dt.datetime(2024, 1, 1, tzinfo=dt.UTC), dt.datetime(2024, 1, 1, 2, tzinfo=dt.timezone(dt.timedelta(hours=2)))),
-    ],
-)
-def test_single_values_are_kept_as_they_are(first: Any, then: Any) -> None:
-    """Types that go together become one that has all values."""
-    join = swoop.TopKJoin(k=1, window=5)
-    join.insert(["a"], 1, record={"x": first})
-    join.insert(["a"], 2, record={"x": then})
-    (pair,) = join.topk()
-    assert (pair.newer_record["x"], pair.older_record["x"]) == (
-        then,
-        {**dict.fromkeys(then), **first} if type(first) is dict else first,
-    )
-
-
-@pytest.mark.parametrize(
-    ("first", "then"),
-    [
-        (dt.date(2024, 1, 1), dt.datetime(2024, 1, 1, 15)),
-        (dt.datetime(2024, 1, 1, tzinfo=dt.UTC), dt.datetime(2024, 1, 1)),
-        (5, True),
-        (1.5, 2**60 + 1),
-        (2**60 + 1, 1.5),
-        (5, "five"),
-    ],
-)
-def test_single_values_that_do_not_go_together_are_refused(first: Any, then: Any) -> None:
-    join = swoop.TopKJoin(k=1, window=5)
-    join.insert(["a"], 1, record={"x": first})
-    for record in ({"x": then}, {"x": then}):  # a refused one changes nothing
-        with pytest.raises(InvalidData, match="column 'x'"):
-            join.insert(["a"], 2, record=record)
-    join.insert(["a"], 2, record={"x": first})
-    (pair,) = join.topk()
-    assert pair.newer_record == pair.older_record == {"x": first}
 
 
 def test_results_stay_as_they_were_when_sets_leave() -> None:
@@ -414,78 +256,6 @@ def test_results_stay_as_they_were_when_sets_leave() -> None:
     assert found.to_arrow()["newer_text"].to_pylist() == ["second"]
     assert join._kept is not None
     assert join._kept._sets.size < 20 + WAITING
-
-
-def test_files_without_kept_columns_are_as_before(tmp_path: Path) -> None:
-    join = swoop.TopKJoin(k=1, window=10)
-    join.insert(["a"], 1)
-    join.save(tmp_path / "join")
-    with zipfile.ZipFile(tmp_path / "join") as archive:
-        assert json.loads(archive.read("settings.json"))["version"] == EARLIER
-        assert archive.namelist() == ["settings.json", "window.arrow", "changes.arrow"]
-
-
-def stream_of(table: pa.Table) -> bytes:
-    sink = pa.BufferOutputStream()
-    with pa.ipc.new_stream(sink, table.schema) as writer:
-        writer.write_table(table)
-    return sink.getvalue().to_pybytes()
-
-
-@pytest.mark.parametrize(
-    ("rows", "match"),
-    [
-        (None, "kept.arrow"),
-        (pa.table({"text": ["x"]}), "1 rows instead of 2"),
-        (pa.table({"copies": ["x", "y"]}), "'copies' cannot be kept"),
-        (pa.table({"other": ["x", "y"]}), "kept_newer.arrow has other columns than kept.arrow"),
-        (pa.table({"text": pa.array(["x", "y"]).dictionary_encode()}), "message 1 is a dictionary"),
-        (pa.table({"text": pa.UnionArray.from_sparse(pa.array([0, 0], pa.int8()), [pa.array([1, 2])])}), "never kept"),
-    ],
-)
-def test_a_file_that_cannot_be_right_is_refused(tmp_path: Path, rows: pa.Table | None, match: str) -> None:
-    join = swoop.TopKJoin(k=1, window=10)
-    join.insert_many({"tokens": [["a"], ["a"]], "time": [1, 2], "text": ["x", "y"]}, keep=["text"])
-    join.save(tmp_path / "join")
-    change_kept(tmp_path / "join", {"kept.arrow": rows})
-    with pytest.raises(InvalidFile, match=match):
-        swoop.TopKJoin.load(tmp_path / "join")
-
-
-def change_kept(path: Path, changed: dict[str, pa.Table | None]) -> None:
-    """Replace some members of a saved join, or remove them."""
-    with zipfile.ZipFile(path) as archive:
-        members = {name: archive.read(name) for name in archive.namelist() if name not in changed}
-    members |= {name: stream_of(rows) for name, rows in changed.items() if rows is not None}
-    with zipfile.ZipFile(path, "w") as archive:
-        for name, content in members.items():
-            archive.writestr(name, content)
-
-
-@pytest.mark.parametrize(
-    "values",
-    [
-        *(
-            pa.array([1, 2], pa.timestamp("us", zone))
-            for zone in ("Mars/Olympus", "+99:00", "-01:99", "../../etc/passwd", "\N{BULLET}")
-        ),
-        pa.array([[1], [2]], pa.list_(pa.timestamp("s", "Mars/Olympus"))),
-        pa.array([-1, 5], pa.int32()).view(pa.time32("s")),
-        pa.array([5, 2**60]).view(pa.time64("us")),
-    ],
-    ids=lambda values: str(values.type),
-)
-def test_files_with_impossible_times_are_refused(tmp_path: Path, values: pa.Array) -> None:
-    """When they are loaded, not when somebody reads the results."""
-    data = {"tokens": [["a"], ["a"]], "time": [1, 2], "x": ["p", "q"]}
-    for join in (swoop.TopKJoin(k=1, window=10), swoop.Families(0.5, window=10, track_changes=False)):
-        join.insert_many(data, keep=["x"])
-        join.save(tmp_path / "join")
-        with zipfile.ZipFile(tmp_path / "join") as archive:
-            kept = [name for name in archive.namelist() if name.startswith("kept")]
-        change_kept(tmp_path / "join", {name: pa.table({"x": values[: 2 if name == "kept.arrow" else 0]}) for name in kept})
-        with pytest.raises(InvalidFile, match="never kept|not within the acceptable range"):
-            type(join).load(tmp_path / "join")
 
 
 def test_many_small_batches_stay_few_tables() -> None:

@@ -30,12 +30,12 @@ def saved(tmp_path: Path, **options: Any) -> tuple[swoop.TopKJoin, Path]:
 
 def test_a_loaded_join_goes_on_exactly(tmp_path: Path) -> None:
     """With pending changes, mixed tokens and ids, and large integers as ids."""
-    chance = random.Random(5)
+    rng = random.Random(5)
     records = [
         Record(
-            [chance.choice([t, str(t), str(t).encode()]) for t in chance.choices(range(7), k=4)],
+            [rng.choice([t, str(t), str(t).encode()]) for t in rng.choices(range(7), k=4)],
             time // 3,
-            chance.choice([None, time, f"id {time}", b"\xff%d" % time, 2**70 + time]),
+            rng.choice([None, time, f"id {time}", b"\xff%d" % time, 2**70 + time]),
         )
         for time in range(60)
     ]

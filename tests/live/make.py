@@ -2,7 +2,7 @@
 somebody else keeps: ``python -m tests.live.make tests/live/data/embedded-1``.
 
 Run once for each version of the format, by the last release that writes it; what is there is never made again. Each is a stream
-after some batches of :func:`tests.support.live_runs.scenario`, with its results, in one engine or in cells.
+after some batches of :func:`tests.support.live_cases.scenario`, with its results, in one engine or in cells.
 """
 
 from __future__ import annotations
@@ -19,7 +19,8 @@ from typing import Any
 from swoop.live.embedded import EmbeddedStream
 from swoop.live.stream_spec import StreamSpec
 from swoop.text.functions import words
-from tests.support.live_runs import KEEP, Row, Run, families, idle, scenario, start, table, with_texts
+from tests.support.live_cases import KEEP, Row, Run, families, scenario, table, with_texts
+from tests.support.live_runs import idle, start
 from tests.support.stores import MemoryStore
 
 DATA = Path(__file__).parent / "data"

@@ -14,15 +14,9 @@ from hypothesis import strategies as st
 
 from swoop.live import ahead
 from swoop.live.ahead import believe, merged, spans_of
-from tests.support.live_runs import (
-    SPEC,
-    Row,
-    latest_believed,
-    reach,
-    read,
-    start,
-    table,
-)
+from tests.support.live_cases import SPEC, Row, table
+from tests.support.live_judge import latest_believed, reach, read
+from tests.support.live_runs import start
 
 pytestmark = pytest.mark.usefixtures("few_agree")
 

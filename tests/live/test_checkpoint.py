@@ -16,7 +16,8 @@ from swoop.live.checkpoint import Checkpoint
 from swoop.live.live_stream import LiveStream
 from swoop.live.one_engine import OneEngine
 from swoop.live.outputs import CallbackOutput, FolderOutput, Outputs, Owner
-from tests.support.live_runs import SPEC, Row, files_of, table
+from tests.support.live_cases import SPEC, Row, table
+from tests.support.live_runs import files_of
 
 GIVEN = {"window": "1", "cells": 1}
 

@@ -25,8 +25,10 @@ from swoop.live.checkpoint import State
 from swoop.live.chunks import Chunk, Damaged, from_bytes, read_chunks, to_bytes
 from swoop.live.grid import Grid
 from swoop.live.record_part import NAMED
-from tests.support.crafted import FILES, INTEGERS, VALUES
-from tests.support.live_runs import SPEC, Row, families, start, table, with_join
+from tests.support.crafted import FILES
+from tests.support.live_cases import SPEC, Row, families, table, with_join
+from tests.support.live_runs import start
+from tests.support.tampering import INTEGERS, VALUES
 
 ROWS = [Row(n, n, (n % 3, n % 5, 7), ("left", "right")[n % 2]) for n in range(12)]
 SETS = table(ROWS).drop_columns(["reason", "row"])

@@ -23,7 +23,9 @@ from tests.live.make import (
     make_embedded,
     results_of,
 )
-from tests.support.live_runs import check, run, scenario
+from tests.support.live_cases import scenario
+from tests.support.live_judge import check
+from tests.support.live_runs import run
 from tests.support.stores import MemoryStore
 
 FILES = sorted(DATA.glob("version-*/*.zip"))

@@ -25,37 +25,25 @@ from swoop.live.embedded import EmbeddedStream
 from swoop.similarity import find_similarity
 from swoop.spec import FamilySpec
 from tests.support.judge import judge
-from tests.support.live_runs import (
-    SPEC,
-    Row,
-    Run,
-    any_way,
-    arrivals,
-    columns_of,
-    expected,
-    families,
-    limits,
-    runs,
-    small,
-    table,
-    with_join,
-)
+from tests.support.live_cases import SPEC, Row, Run, any_way, families, runs, table, with_join
+from tests.support.live_judge import arrivals, columns_of, expected
+from tests.support.live_runs import limits, small
 from tests.support.similarities import COLLISIONS
 from tests.support.stores import MemoryStore
 
 pytestmark = pytest.mark.usefixtures("few_agree")
 
 
-def results(case: Run, chance: random.Random) -> list[dict[str, Any]]:
+def results(case: Run, rng: random.Random) -> list[dict[str, Any]]:
     """All rows of results. The stream is made anew from its state now and then."""
     store = MemoryStore()
     stream, found = None, []
     for rows in case.batches:
         if not rows:  # such a batch does not come
             continue
-        if stream is None or chance.random() < 0.4:
+        if stream is None or rng.random() < 0.4:
             stream = EmbeddedStream(case.spec, store)
-        given = any_way(rows, case.spec, chance)
+        given = any_way(rows, case.spec, rng)
         given = given if isinstance(given, pa.Table) else pa.concat_tables(given.pieces)
         found += stream.step(given, store).to_pylist()
         assert set(store.chunks) == stream._state.names
@@ -81,26 +69,26 @@ def check(case: Run, found: list[dict[str, Any]]) -> int:
 
 @settings(max_examples=100, deadline=None)
 @given(runs(), st.randoms(use_true_random=False), limits)
-def test_equal_to_brute_force(case: Run, chance: random.Random, limit: int | None) -> None:
+def test_equal_to_brute_force(case: Run, rng: random.Random, limit: int | None) -> None:
     case = replace(case, ends=frozenset())
     with small(limit):
-        check(case, results(case, chance))
+        check(case, results(case, rng))
 
 
 @settings(max_examples=30, deadline=None)
 @given(runs(finds="families"), st.randoms(use_true_random=False))
-def test_families(case: Run, chance: random.Random) -> None:
+def test_families(case: Run, rng: random.Random) -> None:
     case = replace(case, ends=frozenset())
-    check(case, results(case, chance))
+    check(case, results(case, rng))
 
 
 @pytest.mark.parametrize(("k", "copies"), [(1, "each"), (20, "each"), (3, "once")])
 def test_a_long_stream(k: int, copies: Any) -> None:
-    chance = random.Random(k)
+    rng = random.Random(k)
     size = 400 if copies == "each" else 90  # brute force with copies is slow
-    rows = [Row(n, n // 3, tuple(chance.choices(range(6), k=3))) for n in range(size)]
+    rows = [Row(n, n // 3, tuple(rng.choices(range(6), k=3))) for n in range(size)]
     case = Run([rows[n : n + 25] for n in range(0, size, 25)], frozenset(), with_join(SPEC, k=k, copies=copies))
-    assert check(case, results(case, chance)) > 60
+    assert check(case, results(case, rng)) > 60
 
 
 @pytest.mark.parametrize(("smaller", "larger"), COLLISIONS)

@@ -11,7 +11,8 @@ import urllib.request
 from pathlib import Path
 
 from swoop.live.metrics import Metrics
-from tests.support.live_runs import SPEC, Row, families, start, table
+from tests.support.live_cases import SPEC, Row, families, table
+from tests.support.live_runs import start
 
 NAME = re.compile(r"\bswoop_\w+")
 OPERATING = Path(__file__).parents[2] / "docs" / "operating.md"

@@ -19,26 +19,9 @@ from swoop.errors import InvalidArgument, InvalidFile
 from swoop.live.embedded import EmbeddedStream
 from swoop.readable import rows_of
 from tests.support import cells
-from tests.support.live_runs import (
-    KEEP,
-    SPEC,
-    Row,
-    Run,
-    check,
-    check_records,
-    families,
-    fresh,
-    limits,
-    read,
-    result_of,
-    run,
-    run_again,
-    runs,
-    small,
-    start,
-    table,
-    with_join,
-)
+from tests.support.live_cases import KEEP, SPEC, Row, Run, families, runs, table, with_join
+from tests.support.live_judge import check, check_records, read, result_of
+from tests.support.live_runs import fresh, limits, run, run_again, small, start
 from tests.support.stores import MemoryStore
 
 pytestmark = pytest.mark.usefixtures("few_agree")
@@ -49,10 +32,10 @@ cases = st.one_of(runs(idle=True), runs(idle=True, finds="families"))
 
 @settings(max_examples=30, deadline=None, suppress_health_check=[HealthCheck.function_scoped_fixture])
 @given(cases, st.randoms(use_true_random=False), limits)
-def test_recovered_at_any_batch(folder: Path, case: Run, chance: random.Random, limit: int | None) -> None:
+def test_recovered_at_any_batch(folder: Path, case: Run, rng: random.Random, limit: int | None) -> None:
     case = replace(case, spec=replace(case.spec, keep=KEEP))
     with small(limit):
-        run_again(fresh(folder), case, lambda batch: chance.random() < 0.6, chance)
+        run_again(fresh(folder), case, lambda batch: rng.random() < 0.6, rng)
         again = start(folder, case.spec)
     check_records(read(folder, "changes"), case.spec)
     check_records(result_of(again), case.spec)
@@ -133,11 +116,11 @@ def test_whole_runs_are_as_without(folder: Path) -> None:
 
 @settings(max_examples=50, deadline=None, suppress_health_check=[HealthCheck.function_scoped_fixture])
 @given(st.one_of(runs(), runs(finds="families")), st.integers(2, 3), st.integers(0, 2**32).map(random.Random), limits)
-def test_in_cells(folder: Path, case: Run, groups: int, chance: random.Random, limit: int | None) -> None:
+def test_in_cells(folder: Path, case: Run, groups: int, rng: random.Random, limit: int | None) -> None:
     """Workers forget, and drivers die before the commit."""
     case = replace(case, spec=replace(case.spec, keep=KEEP))
     with small(limit):
-        check(folder, case, cells.run_cells(fresh(folder), case, groups, chance, dies=0.3))
+        check(folder, case, cells.run_cells(fresh(folder), case, groups, rng, dies=0.3))
 
 
 ODD = (

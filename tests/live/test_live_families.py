@@ -20,25 +20,9 @@ from swoop.join import payloads
 from swoop.live.metrics import Metrics
 from swoop.live.outputs import CallbackOutput
 from swoop.results import FamilyChange
-from tests.support.live_runs import (
-    SPEC,
-    Row,
-    Run,
-    check,
-    families,
-    found,
-    fresh,
-    limits,
-    read,
-    run,
-    run_again,
-    runs,
-    scenario,
-    small,
-    start,
-    table,
-    with_join,
-)
+from tests.support.live_cases import SPEC, Row, Run, families, runs, scenario, table, with_join
+from tests.support.live_judge import check, found, read
+from tests.support.live_runs import fresh, limits, run, run_again, small, start
 
 pytestmark = pytest.mark.usefixtures("few_agree")
 
@@ -53,9 +37,9 @@ def test_equal_to_brute_force(folder: Path, case: Run) -> None:
 
 @settings(max_examples=60, deadline=None, suppress_health_check=[HealthCheck.function_scoped_fixture])
 @given(runs(idle=True, finds="families"), st.randoms(use_true_random=False), limits)
-def test_a_process_that_dies_before_the_commit(folder: Path, case: Run, chance: random.Random, limit: int | None) -> None:
+def test_a_process_that_dies_before_the_commit(folder: Path, case: Run, rng: random.Random, limit: int | None) -> None:
     with small(limit):
-        run_again(fresh(folder), case, lambda batch: chance.random() < 0.6, chance)
+        run_again(fresh(folder), case, lambda batch: rng.random() < 0.6, rng)
         check(folder, case, start(folder, case.spec))
 
 

@@ -22,29 +22,9 @@ from swoop.errors import InvalidArgument, InvalidFile
 from swoop.live import chunks, folders
 from swoop.live.checkpoint import State
 from swoop.live.files import Folder
-from tests.support.live_runs import (
-    SPEC,
-    Killed,
-    Row,
-    Run,
-    check,
-    claimed,
-    families,
-    files_written,
-    fresh,
-    limits,
-    read,
-    results,
-    run,
-    run_again,
-    runs,
-    scenario,
-    small,
-    small_batches,
-    start,
-    table,
-    with_join,
-)
+from tests.support.live_cases import SPEC, Row, Run, families, runs, scenario, small_batches, table, with_join
+from tests.support.live_judge import check, read, results
+from tests.support.live_runs import Killed, claimed, files_written, fresh, limits, run, run_again, small, start
 
 pytestmark = pytest.mark.usefixtures("few_agree")
 
@@ -57,10 +37,10 @@ def test_equal_to_brute_force(folder: Path, case: Run) -> None:
 
 @settings(max_examples=60, deadline=None, suppress_health_check=[HealthCheck.function_scoped_fixture])
 @given(runs(idle=True), st.randoms(use_true_random=False), limits)
-def test_a_process_that_dies_before_the_commit(folder: Path, case: Run, chance: random.Random, limit: int | None) -> None:
+def test_a_process_that_dies_before_the_commit(folder: Path, case: Run, rng: random.Random, limit: int | None) -> None:
     """Everything is written, but Spark does not know: the batch comes again. The window is restored piece by piece."""
     with small(limit):
-        run_again(fresh(folder), case, lambda batch: chance.random() < 0.6, chance)
+        run_again(fresh(folder), case, lambda batch: rng.random() < 0.6, rng)
         check(folder, case, start(folder, case.spec))
 
 
@@ -109,13 +89,13 @@ def test_killed_at_any_moment(
         moment += step
         left[0] = moment
         fresh(folder)
-        chance = random.Random(moment)
+        rng = random.Random(moment)
         try:
-            run(folder, case, chance=chance)
+            run(folder, case, rng=rng)
             died = False
         except Killed:
             left[0] = 1 + moment // step % 4
-            live = run_again(folder, case, lambda batch: True, chance)
+            live = run_again(folder, case, lambda batch: True, rng)
             assert results(folder, live) == undisturbed, f"killed at change {moment}"
             named = live._state.names
             left[0] = 0

@@ -74,7 +74,7 @@ def test_pieces_are_the_whole(monkeypatch: pytest.MonkeyPatch, rows: list[pa.Tab
     "kind", [pa.list_(pa.string()), pa.list_(pa.binary()), pa.list_(pa.int64()), pa.large_list(pa.string())]
 )
 def test_columns_with_more_than_offsets_of_32_bits_can_tell(monkeypatch: pytest.MonkeyPatch, kind: pa.DataType) -> None:
-    """A bulk of many chunks, of which each is small enough."""
+    """A batch of many chunks, of which each is small enough."""
     tokens: list[Any] = [["a", "b"], [], ["b", "c"], ["a", "b", "c"]]
     if pa.types.is_integer(kind.value_type):
         tokens = [[ord(token) for token in found] for found in tokens]

@@ -19,7 +19,9 @@ from swoop.live.checkpoint import Checkpoint, State
 from swoop.live.files import Folder, create_by_listing
 from swoop.live.folders import ResultFolder
 from swoop.live.manifest import Manifest, folder, result_files
-from tests.support.live_runs import SPEC, Killed, check, on_store, results, run, run_again, scenario, start
+from tests.support.live_cases import SPEC, scenario
+from tests.support.live_judge import check, results
+from tests.support.live_runs import Killed, on_store, run, run_again, start
 from tests.support.stores import ObjectStore
 
 pytestmark = pytest.mark.usefixtures("few_agree")
@@ -70,11 +72,11 @@ def test_killed_at_any_moment(
 def test_a_store_that_is_slow_and_fails_now_and_then(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     """Errors come before or after a change has happened; the stream ends, is started again, and resumes."""
     monkeypatch.setattr(files, "PATIENCE", 0.0)
-    case, chance = scenario(), random.Random(3)
+    case, rng = scenario(), random.Random(3)
     failures = [0]
 
     def fail(what: str, path: str) -> None:
-        if chance.random() < 0.03:
+        if rng.random() < 0.03:
             failures[0] += 1
             raise Killed
 

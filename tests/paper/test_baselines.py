@@ -42,7 +42,7 @@ def test_same_as_the_oracle_after_every_arrival(algorithm: str, history: History
 @pytest.mark.parametrize("algorithm", list(BASELINES))
 @settings(max_examples=25)
 @given(history=histories(copies=["each"]))
-def test_bulks_and_saving(algorithm: str, history: History) -> None:
+def test_batches_and_saving(algorithm: str, history: History) -> None:
     join = history.join(algorithm=algorithm)
     half = len(history.records) // 2
     insert(join, history.records[:half])

@@ -33,17 +33,17 @@ def column(tokens: np.ndarray) -> pa.ListArray:
 
 def sets(spread: int) -> tuple[np.ndarray, np.ndarray]:
     """Times, in order, and sets of five tokens: a quiet time, the burst, a quiet time. One set in a hundred is a copy."""
-    chance = np.random.default_rng(spread)
+    rng = np.random.default_rng(spread)
     times = np.concatenate(
         [
-            chance.integers(0, 1000, QUIET // 2),
-            1000 + chance.integers(0, spread, BURST),
-            1000 + spread + chance.integers(0, 3000, QUIET // 2),
+            rng.integers(0, 1000, QUIET // 2),
+            1000 + rng.integers(0, spread, BURST),
+            1000 + spread + rng.integers(0, 3000, QUIET // 2),
         ]
     )
-    tokens = chance.integers(0, 200_000, (times.size, 5))
-    copies = chance.choice(times.size, times.size // 100, replace=False)
-    tokens[copies] = tokens[chance.integers(0, times.size, copies.size)]
+    tokens = rng.integers(0, 200_000, (times.size, 5))
+    copies = rng.choice(times.size, times.size // 100, replace=False)
+    tokens[copies] = tokens[rng.integers(0, times.size, copies.size)]
     return np.sort(times), tokens
 
 
@@ -137,8 +137,8 @@ def run_a_slice(rows: int) -> None:
 
 
 def long_slice(rows: int, size: int = 50_000) -> Iterator[pa.RecordBatch]:
-    chance = np.random.default_rng(1)
+    rng = np.random.default_rng(1)
     for first in range(0, rows, size):
         times = np.arange(first, min(first + size, rows))
-        tokens = column(chance.integers(0, 2000, (times.size, 5)))
+        tokens = column(rng.integers(0, 2000, (times.size, 5)))
         yield pa.RecordBatch.from_pydict({"id": times, "time": times, "tokens": tokens, "stream": ["left"] * times.size})

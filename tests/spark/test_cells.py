@@ -46,29 +46,11 @@ from swoop.results import Pair
 from swoop.spark import cells as cells_module
 from swoop.text.functions import TokenFunction, words
 from tests.live.make import BATCHES, DATA, batches_without_sizes, cases, states_of
-from tests.support import crafted, live_runs
+from tests.support import live_cases, live_runs, tampering
 from tests.support.cells import Cluster, Value, run_cells, run_on, start
-from tests.support.live_runs import (
-    FUNCTIONS,
-    SPEC,
-    Row,
-    Run,
-    check,
-    claimed,
-    files_written,
-    fresh,
-    limits,
-    order,
-    read,
-    run,
-    runs,
-    scenario,
-    small,
-    small_batches,
-    table,
-    with_join,
-    with_texts,
-)
+from tests.support.live_cases import FUNCTIONS, SPEC, Row, Run, runs, scenario, small_batches, table, with_join, with_texts
+from tests.support.live_judge import check, order, read
+from tests.support.live_runs import claimed, files_written, fresh, limits, run, small
 from tests.support.similarities import USER_DEFINED
 
 pytestmark = pytest.mark.usefixtures("few_agree")
@@ -76,14 +58,14 @@ pytestmark = pytest.mark.usefixtures("few_agree")
 
 @settings(max_examples=100, deadline=None, suppress_health_check=[HealthCheck.function_scoped_fixture])
 @given(runs(), st.integers(2, 4), st.integers(0, 2**32).map(random.Random))
-def test_equal_to_brute_force(folder: Path, case: Run, groups: int, chance: random.Random) -> None:
-    check(folder, case, run_cells(fresh(folder), case, groups, chance))
+def test_equal_to_brute_force(folder: Path, case: Run, groups: int, rng: random.Random) -> None:
+    check(folder, case, run_cells(fresh(folder), case, groups, rng))
 
 
 @settings(max_examples=30, deadline=None, suppress_health_check=[HealthCheck.function_scoped_fixture])
 @given(runs(finds="families"), st.integers(2, 4), st.integers(0, 2**32).map(random.Random))
-def test_families_equal_to_brute_force(folder: Path, case: Run, groups: int, chance: random.Random) -> None:
-    live = run_cells(fresh(folder), case, groups, chance, dies=0.2)
+def test_families_equal_to_brute_force(folder: Path, case: Run, groups: int, rng: random.Random) -> None:
+    live = run_cells(fresh(folder), case, groups, rng, dies=0.2)
     check(folder, case, live)
     for family in live.result.families():
         members = live.result.named(live.result.arrivals(family))
@@ -92,9 +74,9 @@ def test_families_equal_to_brute_force(folder: Path, case: Run, groups: int, cha
 
 @settings(max_examples=50, deadline=None, suppress_health_check=[HealthCheck.function_scoped_fixture])
 @given(runs(), st.integers(2, 3), st.integers(0, 2**32).map(random.Random), limits)
-def test_drivers_that_die(folder: Path, case: Run, groups: int, chance: random.Random, limit: int | None) -> None:
+def test_drivers_that_die(folder: Path, case: Run, groups: int, rng: random.Random, limit: int | None) -> None:
     with small(limit):
-        check(folder, case, run_cells(fresh(folder), case, groups, chance, dies=0.3))
+        check(folder, case, run_cells(fresh(folder), case, groups, rng, dies=0.3))
 
 
 PASSING = Run([[*(Row(n, 0, (1,)) for n in range(3)), Row(3, 20, ()), Row(4, 40, ())]], frozenset(), replace(SPEC, lateness=0))
@@ -104,7 +86,7 @@ PASSING = Run([[*(Row(n, 0, (1,)) for n in range(3)), Row(3, 20, ()), Row(4, 40,
 @settings(max_examples=30, deadline=None, suppress_health_check=[HealthCheck.function_scoped_fixture])
 @given(runs(), st.integers(1, 12), st.integers(2, 3), st.integers(0, 2**32).map(random.Random))
 @example(PASSING, 2, 2, random.Random(1))
-def test_too_many_pairs(folder: Path, case: Run, most: int, groups: int, chance: random.Random) -> None:
+def test_too_many_pairs(folder: Path, case: Run, most: int, groups: int, rng: random.Random) -> None:
     """All cells together have too many in the batch in which one engine has; both go on where the limit is higher."""
     least = case.spec.pairs.min_similarity
     if least is None:
@@ -112,7 +94,7 @@ def test_too_many_pairs(folder: Path, case: Run, most: int, groups: int, chance:
     spec = with_join(case.spec, k=None, min_similarity=least, max_pairs=most)
     case = replace(case, ends=frozenset(), spec=spec)
     places = (fresh(folder) / "alone", folder / "cells")
-    cluster = Cluster(case, groups, chance)
+    cluster = Cluster(case, groups, rng)
     live: list[Any] = [live_runs.start(places[0], spec), start(places[1], cluster)]
 
     def is_refused(step: Callable[[], Any]) -> bool:
@@ -228,7 +210,7 @@ def test_a_user_defined_similarity(folder: Path) -> None:
 def test_a_batch_writes_at_most_four_small_files(folder: Path, monkeypatch: pytest.MonkeyPatch, kind: str) -> None:
     """What cells have found, the state, changes and their manifest; the rows are in Spark's state."""
     spec = with_join(SPEC, copies="once" if kind == "once" else "each")
-    case = Run(small_batches(), frozenset(), live_runs.families(spec, 0.5) if kind == "families" else spec)
+    case = Run(small_batches(), frozenset(), live_cases.families(spec, 0.5) if kind == "families" else spec)
     cluster, written = Cluster(case, 2, random.Random(3)), files_written(monkeypatch)
     for begin, end in ((0, 23), (23, 40)):
         live = claimed(start(folder, cluster))
@@ -342,7 +324,7 @@ def test_records_that_outlive_their_first_sets(folder: Path) -> None:
         live.explain(replace(pair, arrivals=None))
 
 
-CRAFTS = (crafted._change_value, crafted._change_type, crafted._change_rows, crafted._change_columns)
+CRAFTS = (tampering.change_value, tampering.change_type, tampering.change_rows, tampering.change_columns)
 
 
 def on_both_sides(case: Run) -> Run:
@@ -355,8 +337,8 @@ def on_both_sides(case: Run) -> Run:
 def test_crafted_unions(folder: Path, finds: str) -> None:
     """What the driver knew is refused when the stream starts, or nothing that comes later stumbles over it."""
     case = lasting_records() if finds == "records" else scenario(two_streams=finds == "two streams")
-    case = replace(case, spec=live_runs.families(case.spec, 0.3)) if finds == "families" else case
-    case = on_both_sides(case) if finds == "two streams" else replace(case, spec=replace(case.spec, keep=live_runs.KEEP))
+    case = replace(case, spec=live_cases.families(case.spec, 0.3)) if finds == "families" else case
+    case = on_both_sides(case) if finds == "two streams" else replace(case, spec=replace(case.spec, keep=live_cases.KEEP))
     cluster = Cluster(case, 2, random.Random(3))
     live = start(fresh(folder), cluster)
     for batch, rows in enumerate(case.batches[:5]):
@@ -410,7 +392,7 @@ def test_a_union_with_columns_of_gigabytes(folder: Path) -> None:
 def test_crafted_names(folder: Path) -> None:
     """A name must be that of a set that came before."""
     case = lasting_records()
-    case = replace(case, spec=replace(case.spec, keep=live_runs.KEEP))
+    case = replace(case, spec=replace(case.spec, keep=live_cases.KEEP))
     cluster = Cluster(case, 2, random.Random(3))
     run_on(cluster, fresh(folder), case)
     store = cells_module.SparkStore(cluster.kept[1], Value(cluster.kept[1]))
@@ -437,9 +419,9 @@ def test_crafted_names(folder: Path) -> None:
 
 @settings(max_examples=60, deadline=None)
 @given(st.lists(st.lists(st.integers(-3, 12), max_size=6), min_size=1, max_size=12), st.integers(2, 4), st.randoms())
-def test_equal_sets_are_in_one_group(sets: list[list[int]], groups: int, chance: random.Random) -> None:
+def test_equal_sets_are_in_one_group(sets: list[list[int]], groups: int, rng: random.Random) -> None:
     """Whatever the order of their tokens, of whichever type, and whoever asks."""
-    others = [one[::-1] + (chance.choices(one, k=3) if one else []) for one in sets]
+    others = [one[::-1] + (rng.choices(one, k=3) if one else []) for one in sets]
     grid = Grid(groups)
     for make in (int, str, lambda token: str(token).encode()):
         rows, again = (pa.table({"tokens": pa.array([[make(t) for t in one] for one in given])}) for given in (sets, others))

@@ -31,7 +31,8 @@ from swoop.spec import JoinSpec
 from tests.support import killed_changes
 from tests.support.changes import SCHEMA, posts, run, source
 from tests.support.judge import judge
-from tests.support.live_runs import SPEC, Row, Run, arrivals, columns_of, table
+from tests.support.live_cases import SPEC, Row, Run, table
+from tests.support.live_judge import arrivals, columns_of
 from tests.support.processes import drive
 from tests.support.stores import MemoryStore
 from tests.support.streams import write_batches, write_files

@@ -54,7 +54,8 @@ from tests.conftest import QUICK_SPARK
 from tests.support.changes import posts, source
 from tests.support.frames import SCHEMA, collected, frame, history
 from tests.support.judge import judge
-from tests.support.live_runs import Row, Run, arrivals, expected, families
+from tests.support.live_cases import Row, Run, families
+from tests.support.live_judge import arrivals, expected
 from tests.support.slices import stays_of
 from tests.support.streams import write_files
 

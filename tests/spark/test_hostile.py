@@ -24,7 +24,8 @@ from swoop.spark import explain, rejected, rows, topk_changes, topk_history, top
 from swoop.times import FIRST_DATETIME, LATEST
 from tests.support.hostile import MOST, NAMES, READ, HostileRow, as_given, bad_rows, good_rows, write
 from tests.support.judge import judge
-from tests.support.live_runs import SPEC, Row, start, table, with_join
+from tests.support.live_cases import SPEC, Row, table, with_join
+from tests.support.live_runs import start
 from tests.support.slices import stays_of
 
 COLUMNS: dict[str, Any] = {name: NAMES[name] for name in ("id", "time", "tokens", "stream")}
@@ -39,13 +40,13 @@ class Case:
     """Good rows among bad ones, and what comes of the good ones."""
 
     def __init__(self, kind: str, texts: bool, size: int) -> None:
-        chance = random.Random(5)
-        good = good_rows(chance, kind, size)
-        bad = [[row for row in bad_rows(chance, kind) if texts or row.reason != "the text is not UTF-8"] for _ in good]
+        rng = random.Random(5)
+        good = good_rows(rng, kind, size)
+        bad = [[row for row in bad_rows(rng, kind) if texts or row.reason != "the text is not UTF-8"] for _ in good]
         if texts:
             tomorrow = good[1][-1].time + 86_400_000_000  # type: ignore[operator]
             bad[1].append(replace(good[1][0], time=tomorrow, reason=REASON))
-        self.files = [chance.sample([*some, *others], len(some) + len(others)) for some, others in zip(good, bad, strict=True)]
+        self.files = [rng.sample([*some, *others], len(some) + len(others)) for some, others in zip(good, bad, strict=True)]
         self.bad = [row for part in bad for row in part]
         self.records = [row.record(kind) for row in sorted((row for part in good for row in part), key=_order)]
         self.kind = kind

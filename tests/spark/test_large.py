@@ -27,12 +27,12 @@ SPEC = StreamSpec(JoinSpec(10, 10**6), lateness=5, time_kind="integer", token_ty
 
 def batches(seed: int = 1) -> Iterator[pa.Table]:
     """Each token is a kilobyte, and comes often."""
-    chance = np.random.default_rng(seed)
+    rng = np.random.default_rng(seed)
     words = pa.array([f"{n:08}" + "x" * (LENGTH - 8) for n in range(5000)])
     for batch in range(BATCHES + 2):
         count = ROWS if batch < BATCHES else 20
         time = batch * ROWS // 100 + np.arange(count) // 100
-        tokens = words.take(chance.integers(0, len(words), count * TOKENS))
+        tokens = words.take(rng.integers(0, len(words), count * TOKENS))
         yield pa.table(
             {
                 "id": pa.array(np.arange(count) + batch * ROWS),

@@ -130,9 +130,9 @@ def test_texts_become_tokens_where_the_engine_is(spark: SparkSession, tmp_path: 
 
 
 def test_two_streams_integers_and_strings(spark: SparkSession, tmp_path: Path) -> None:
-    chance = random.Random(3)
+    rng = random.Random(3)
     rows = [
-        (f"row {n}", n // 3, chance.choices(range(9), k=3), chance.choice(["left", "right", "left", "right", "up"]))
+        (f"row {n}", n // 3, rng.choices(range(9), k=3), rng.choice(["left", "right", "left", "right", "up"]))
         for n in range(200)
     ]
     schema = "name string, at int, items array<int>, side string"

@@ -24,13 +24,13 @@ SCHEMA = "id long, time long, tokens array<string>, stream string"
 
 
 def rows(two_streams: bool) -> list[dict[str, Any]]:
-    chance = random.Random(2)
+    rng = random.Random(2)
     return [
         {
-            "id": chance.randrange(2),
-            "time": chance.randrange(40),
-            "tokens": chance.sample("abcdef", chance.randint(1, 4)),
-            "stream": chance.choice(["left", "right"]) if two_streams else "left",
+            "id": rng.randrange(2),
+            "time": rng.randrange(40),
+            "tokens": rng.sample("abcdef", rng.randint(1, 4)),
+            "stream": rng.choice(["left", "right"]) if two_streams else "left",
         }
         for _ in range(200)
     ]

@@ -21,7 +21,7 @@ from swoop.live.outputs import FolderOutput
 from swoop.spark import cells as cells_module
 from swoop.spark.cells import Cells, Layout, packed, serialise
 from swoop.spec import FamilySpec
-from tests.support.live_runs import Run, table
+from tests.support.live_cases import Run, table
 
 
 class Kept:
@@ -61,11 +61,11 @@ class Value:
 class Cluster:
     """Spark with several workers, of which any may be asked for any cell, and which may try twice."""
 
-    def __init__(self, case: Run, groups: int, chance: random.Random) -> None:
+    def __init__(self, case: Run, groups: int, rng: random.Random) -> None:
         grid = Grid(groups)
         self.layout = Layout(grid, tuple(7 + 3 * n for n in range(len(grid.cells))))
         self.spec = replace(case.spec, cells=len(grid.cells))
-        self.chance = chance
+        self.rng = rng
         self.kept = [Kept() for _ in grid.cells]
         self.workers: list[dict[Any, Any]] = [{}, {}]
         self.rebuilt = 0
@@ -75,14 +75,14 @@ class Cluster:
         if not copies_count_once(self.spec):
             group = pa.array([hash(name) % self.layout.grid.groups for name in rows["id"].to_pylist()], pa.int32())
             rows = rows.append_column("group", group)
-        cuts = sorted(self.chance.randrange(rows.num_rows + 1) for _ in range(2))
+        cuts = sorted(self.rng.randrange(rows.num_rows + 1) for _ in range(2))
         tasks = [rows[a:b] for a, b in zip([0, *cuts], [*cuts, rows.num_rows], strict=True) if b > a]
         routed = pa.Table.from_batches([packed(task, self.layout, self.spec) for task in tasks]).to_pandas() if tasks else None
         said = [pd.DataFrame({"cell": [], "what": [], "data": []})]
         if routed is not None:
             for number, key in enumerate(self.layout.keys):
-                mine = routed[routed["cell"] == key].sample(frac=1, random_state=self.chance.randrange(100))
-                if self.chance.random() < 0.2:
+                mine = routed[routed["cell"] == key].sample(frac=1, random_state=self.rng.randrange(100))
+                if self.rng.random() < 0.2:
                     self._attempt(number, mine, ended, run)  # it fails at its end: what it wrote is lost
                 said.append(self._attempt(number, mine, ended, run))
                 self.kept[number].committed = dict(self.kept[number].now)
@@ -92,8 +92,8 @@ class Cluster:
     def _attempt(self, number: int, rows: pd.DataFrame, ended: int | None, run: str) -> pd.DataFrame:
         kept = self.kept[number]
         kept.now = dict(kept.committed)
-        cells_module._cell_cache = self.chance.choice(self.workers)
-        if self.chance.random() < 0.1:
+        cells_module._cell_cache = self.rng.choice(self.workers)
+        if self.rng.random() < 0.1:
             cells_module._cell_cache.clear()
         cells = Cells(self.layout, self.spec, run, ended)
         cells.init(kept)  # type: ignore[arg-type]
@@ -125,18 +125,18 @@ def start(folder: Path, cluster: Cluster) -> Any:
     return LiveStream(spec, checkpoint, CellEngines(spec, checkpoint, cluster.finish), *outputs)
 
 
-def run_cells(folder: Path, case: Run, groups: int, chance: random.Random, dies: float = 0.0) -> Any:
+def run_cells(folder: Path, case: Run, groups: int, rng: random.Random, dies: float = 0.0) -> Any:
     """All batches; the driver dies now and then before Spark commits, and the batch comes again."""
-    return run_on(Cluster(case, groups, chance), folder, case, dies)
+    return run_on(Cluster(case, groups, rng), folder, case, dies)
 
 
 def run_on(cluster: Cluster, folder: Path, case: Run, dies: float = 0.0) -> Any:
-    chance = cluster.chance
+    rng = cluster.rng
     live, name = start(folder, cluster), 0
     for batch, rows in enumerate(case.batches):
         before = [dict(kept.committed) for kept in cluster.kept]
         live.process(batch, cluster.run(table(rows, case.spec), live.ended_at, str(name)))
-        while chance.random() < dies:
+        while rng.random() < dies:
             for kept, old in zip(cluster.kept, before, strict=True):
                 kept.committed = old
             live, name = start(folder, cluster), name + 1

@@ -17,18 +17,18 @@ SCHEMA = "id int, time timestamp, tick long, text string, side string, tenant st
 
 def posts(size: int, seed: int = 1) -> list[dict[str, Any]]:
     """Disordered rows with copies, some late, some unusable, one from the future."""
-    chance = random.Random(seed)
+    rng = random.Random(seed)
     rows = []
     for number in range(size):
-        tick = number // 2 - chance.choice([0, 0, 0, 1, 2, 9])
-        text = " ".join(chance.choices("abcdef", k=3))
+        tick = number // 2 - rng.choice([0, 0, 0, 1, 2, 9])
+        text = " ".join(rng.choices("abcdef", k=3))
         row = {
             "id": number,
             "time": (NOON + dt.timedelta(seconds=tick)).isoformat(),
             "tick": tick,
             "text": None if number % 23 == 7 else text,
-            "side": chance.choice(["left", "right"]) if number % 29 else "up",
-            "tenant": chance.choice(["one", "two", None]),
+            "side": rng.choice(["left", "right"]) if number % 29 else "up",
+            "tenant": rng.choice(["one", "two", None]),
             "tokens": text.split(),
         }
         rows.append(row)

@@ -28,6 +28,7 @@ FAULTS = (
     "tests/live/test_live_join.py::test_killed_at_any_moment",
     "tests/live/test_stores.py",
     "tests/live/test_alerts.py",
+    "tests/live/test_alert_delivery.py",
     "tests/live/test_checkpoint.py",
     "tests/live/test_lease.py",
     "tests/join/test_families.py::test_memory_that_runs_out_at_any_allocation",

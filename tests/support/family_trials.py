@@ -26,7 +26,7 @@ from tests.support.faults import Fault
 from tests.support.histories import SIMILARITIES
 from tests.support.rare import tiny
 from tests.support.rhythms import stream
-from tests.support.trials import WINDOWS, most_valid
+from tests.support.trials import WINDOWS, most_valid, next_part
 
 ORDERS = ("size", "newest", "growing")
 WAYS = ("one by one", "in bulk", "made anew")
@@ -82,12 +82,6 @@ def insert(families: swoop.Families, part: list[Record]) -> None:
         return
     columns = {"tokens": [list(r.tokens) for r in part], "time": [r.time for r in part], "id": [r.id for r in part]}
     families.insert_many(columns, id="id")
-
-
-def next_part(records: list[Record], most: int) -> list[Record]:
-    """The next records, of which a column can hold the ids."""
-    part = records[:most]
-    return part[:1] if len({type(record.id) for record in part} - {type(None)}) > 1 else part
 
 
 def look(families: swoop.Families, expected: list[Family], order: str) -> None:
@@ -186,17 +180,12 @@ def run_interrupted(trial: FamilyTrial, fault: Fault, occasions: Any) -> bool:
     rng = random.Random(f"{trial.seed} interrupted")
     families, went_wrong = trial.make(), False
 
-    def attempt(action: Callable[[], None]) -> bool:
-        """Whether it was done."""
-        try:
-            with occasions(fault):
-                action()
-        except fault.error as error:
-            if "injected" not in str(error):
-                raise
-            families._check()
-            return False
-        return True
+    def attempt(action: Callable[[], Any]) -> bool:
+        """Whether it was done; if not, nothing is broken."""
+        if fault.attempt(occasions, action):
+            return True
+        families._check()
+        return False
 
     at = 0
     while at < len(trial.records):

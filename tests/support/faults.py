@@ -6,8 +6,8 @@ import ctypes
 import mmap
 import sys
 import weakref
-from collections.abc import Iterator, Set
-from contextlib import contextmanager
+from collections.abc import Callable, Iterator, Set
+from contextlib import AbstractContextManager, contextmanager
 from pathlib import Path
 from typing import Any
 
@@ -33,6 +33,17 @@ class Fault:
         self.seen += 1
         if self.seen == self.n:
             raise self.error("injected")
+
+    def attempt(self, occasions: Callable[[Fault], AbstractContextManager[None]], action: Callable[[], Any]) -> bool:
+        """Whether something was done, while it could go wrong."""
+        try:
+            with occasions(self):
+                action()
+        except self.error as error:
+            if "injected" not in str(error):
+                raise
+            return False
+        return True
 
 
 @contextmanager

@@ -14,14 +14,14 @@ SCHEMA = "id long, time long, tokens array<string>, stream string"
 
 def history(size: int, seed: int, two_streams: bool = False) -> list[Record]:
     """In the order of time and id, as Spark lets them enter."""
-    chance = random.Random(seed)
-    times = sorted(chance.choices(range(size // 2), k=size))
+    rng = random.Random(seed)
+    times = sorted(rng.choices(range(size // 2), k=size))
     return [
         Record(
-            [f"word {chance.randrange(12)}" for _ in range(chance.randrange(6))],
+            [f"word {rng.randrange(12)}" for _ in range(rng.randrange(6))],
             time,
             None,
-            chance.choice(["left", "right"]) if two_streams else None,
+            rng.choice(["left", "right"]) if two_streams else None,
         )
         for time in times
     ]

@@ -58,30 +58,30 @@ def edges(kind: str) -> tuple[int, int]:
     return (1 - LATEST, LATEST - 1) if kind == "bigint" else (FIRST_DATETIME, LAST_DATETIME)
 
 
-def good_rows(chance: random.Random, kind: str, size: int) -> list[list[HostileRow]]:
+def good_rows(rng: random.Random, kind: str, size: int) -> list[list[HostileRow]]:
     """Rows at the beginning of time, in our days, and at its end."""
     first, last = edges(kind)
     found = []
     for begin in (first, 1_700_000_000_000_000, last - 30_000_000):
-        times = [begin, *(begin + chance.randrange(30) * 1_000_000 for _ in range(size)), begin + 30_000_000]
-        found.append([good_row(chance, time) for time in sorted(times)])
+        times = [begin, *(begin + rng.randrange(30) * 1_000_000 for _ in range(size)), begin + 30_000_000]
+        found.append([good_row(rng, time) for time in sorted(times)])
     return found
 
 
-def good_row(chance: random.Random, time: int) -> HostileRow:
+def good_row(rng: random.Random, time: int) -> HostileRow:
     return HostileRow(
-        chance.choice([b"", b"\x00", "ß".encode(), b"x y", str(chance.random()).encode()]),
+        rng.choice([b"", b"\x00", "ß".encode(), b"x y", str(rng.random()).encode()]),
         time,
-        tuple(chance.choices(LETTERS, k=chance.randrange(5))),
-        chance.choice([b"left", b"right"]),
-        chance.choice([None, b"", "\u2028 é".encode()]),
+        tuple(rng.choices(LETTERS, k=rng.randrange(5))),
+        rng.choice([b"left", b"right"]),
+        rng.choice([None, b"", "\u2028 é".encode()]),
     )
 
 
-def bad_rows(chance: random.Random, kind: str) -> list[HostileRow]:
+def bad_rows(rng: random.Random, kind: str) -> list[HostileRow]:
     """One of each kind that cannot be used."""
     first, last = edges(kind)
-    usable = good_row(chance, chance.choice([first, last, 0]))
+    usable = good_row(rng, rng.choice([first, last, 0]))
     given: list[tuple[str, dict[str, Any]]] = [
         ("the id is null", {"id": None}),
         ("the time is null", {"time": None}),

@@ -16,10 +16,10 @@ from swoop.live import ahead, chunks
 from swoop.live.stream_spec import StreamSpec
 from swoop.oracle import Record
 from swoop.spec import JoinSpec
-from tests.support import live_runs
+from tests.support import live_cases, live_judge, live_runs
 from tests.support.cells import run_cells
 from tests.support.histories import SIMILARITIES
-from tests.support.live_runs import Row, Run
+from tests.support.live_cases import Row, Run
 from tests.support.rare import tiny
 from tests.support.rhythms import stream
 from tests.support.slices import run_sliced, stays_of
@@ -68,7 +68,7 @@ def with_copies(case: Run, rng: random.Random) -> Run:
             tokens = rng.choice(common) if rng.random() < 0.6 else row.tokens
             batches[-1].append(replace(row, time=now - rng.choice([0, 0, 0, 1, 3, 20]), tokens=tokens))
     join = {"copies": "once", "window": rng.choice([3, 8, 15, 30])}
-    return replace(case, batches=batches, spec=replace(live_runs.with_join(case.spec, **join), lateness=rng.choice([0, 3, 9])))
+    return replace(case, batches=batches, spec=replace(live_cases.with_join(case.spec, **join), lateness=rng.choice([0, 3, 9])))
 
 
 def sliced(seed: int, taken: Counter[str]) -> int:
@@ -107,7 +107,7 @@ def run_of(rng: random.Random) -> Run:
     cuts = sorted(rng.randrange(len(rows) + 1) for _ in range(rng.randrange(9)))
     batches = [rows[a:b] for a, b in zip([0, *cuts], [*cuts, len(rows)], strict=True)]
     run = Run(batches, frozenset(rng.sample(range(len(batches)), min(len(batches), rng.randrange(3)))), spec)
-    return live_runs.with_texts(run, rng.choice(live_runs.FUNCTIONS)) if rng.random() < 0.3 else run
+    return live_cases.with_texts(run, rng.choice(live_cases.FUNCTIONS)) if rng.random() < 0.3 else run
 
 
 def _lived(seed: int, cells: int | None, taken: Counter[str], finds: str = "pairs") -> int:
@@ -122,12 +122,12 @@ def _lived(seed: int, cells: int | None, taken: Counter[str], finds: str = "pair
     case = with_copies(case, rng) if rng.random() < 0.6 else case
     if finds == "families":
         least = THRESHOLDS.get(case.spec.join.similarity.name, (0.0, 0.2, 1 / 3, 0.5, 0.7, 1.0))
-        case = replace(case, spec=live_runs.families(case.spec, rng.choice(least)))
+        case = replace(case, spec=live_cases.families(case.spec, rng.choice(least)))
     if cells is None:
         case = replace(
             case, idles=tuple(tuple(rng.choices([1, 4, 40, 4000], k=rng.choice([0, 0, 1, 2]))) for _ in case.batches)
         )
-    case = replace(case, spec=replace(case.spec, keep=rng.choice([(), live_runs.KEEP])))
+    case = replace(case, spec=replace(case.spec, keep=rng.choice([(), live_cases.KEEP])))
     with (
         tempfile.TemporaryDirectory() as name,
         thresholds.use(tiny(rng, SIZE)),
@@ -141,7 +141,7 @@ def _lived(seed: int, cells: int | None, taken: Counter[str], finds: str = "pair
             live: Any = live_runs.start(folder, case.spec)
         else:
             live = run_cells(folder, case, cells, rng, dies=0.2)
-        live_runs.check(folder, case, live)
+        live_judge.check(folder, case, live)
     return sum(map(len, case.batches)) + live.stats.changes
 
 

@@ -32,7 +32,7 @@ class Posts:
 
     def __init__(self, k: int = 8, window: str = "2 min", seed: int = 1) -> None:
         self.join = swoop.TopKJoin(k=k, window=window, track_changes=True)
-        self.chance = random.Random(seed)
+        self.rng = random.Random(seed)
         self.said: dict[int, str] = {}
         self.rows = 0
         self.counts = {"late": 3, "rejected": 1}
@@ -49,12 +49,12 @@ class Posts:
         return number
 
     def invented(self) -> str:
-        if self.chance.random() < 0.2:
-            words = self.chance.choice(BAITS).split()
-            for _ in range(self.chance.randrange(4)):
-                words[self.chance.randrange(len(words))] = self.chance.choice(TALK)
-            return f"{self.chance.choice(OPENINGS)} {' '.join(words)}"
-        return " ".join(self.chance.sample(TALK, self.chance.randrange(6, 16))).capitalize() + "."
+        if self.rng.random() < 0.2:
+            words = self.rng.choice(BAITS).split()
+            for _ in range(self.rng.randrange(4)):
+                words[self.rng.randrange(len(words))] = self.rng.choice(TALK)
+            return f"{self.rng.choice(OPENINGS)} {' '.join(words)}"
+        return " ".join(self.rng.sample(TALK, self.rng.randrange(6, 16))).capitalize() + "."
 
     def changes(self) -> Changes:
         return self.join.changes()

@@ -18,11 +18,11 @@ from swoop.live.stream_spec import StreamSpec
 from swoop.oracle import Record
 from swoop.spec import JoinSpec
 from swoop.times import find_window
-from tests.support import live_runs
+from tests.support import live_judge, live_runs
 from tests.support.cells import run_cells
 from tests.support.histories import SIMILARITIES
 from tests.support.judge import judge
-from tests.support.live_runs import Row, Run
+from tests.support.live_cases import Row, Run
 from tests.support.slices import run_sliced, stays_of
 
 ROWS = 4000
@@ -44,7 +44,7 @@ def streams(folder: Path) -> Iterator[tuple[str, pa.Table]]:
 
 
 def changes(rows: pa.Table, options: dict[str, Any], algorithm: str, sizes: Iterator[int]) -> list[Any]:
-    """Every change, with bulks of these sizes."""
+    """Every change, with batches of these sizes."""
     join = swoop.TopKJoin(**options, algorithm=algorithm, track_changes=True)
     at = 0
     while at < rows.num_rows:
@@ -104,5 +104,5 @@ def compare_on_spark(rows: pa.Table, asked: dict[str, Any], rng: random.Random) 
                 live: Any = live_runs.run_again(folder, case, lambda batch: rng.random() < 0.8)
             else:
                 live = run_cells(folder, case, groups, rng, dies=0.1)
-            live_runs.check(folder, case, live)
+            live_judge.check(folder, case, live)
     return 4 * len(expected)

@@ -22,12 +22,12 @@ LETTERS = "abcdefgh"
 
 
 def posts(size: int, seed: int = 1, disorder: int = 5) -> list[dict[str, Any]]:
-    chance = random.Random(seed)
+    rng = random.Random(seed)
     return [
         {
             "id": number,
-            "time": (NOON + dt.timedelta(seconds=number // 2 - chance.randrange(disorder))).isoformat(),
-            "text": " ".join(chance.choices(LETTERS, k=4)),
+            "time": (NOON + dt.timedelta(seconds=number // 2 - rng.randrange(disorder))).isoformat(),
+            "text": " ".join(rng.choices(LETTERS, k=4)),
         }
         for number in range(size)
     ]

@@ -8,7 +8,6 @@ from __future__ import annotations
 import random
 import tempfile
 from collections import Counter
-from collections.abc import Callable
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
@@ -123,6 +122,12 @@ def run_as_history(trial: Trial) -> int:
     return len(told)
 
 
+def next_part(records: list[Record], most: int) -> list[Record]:
+    """The next records, of which a column can hold the ids."""
+    part = records[:most]
+    return part[:1] if len({type(record.id) for record in part} - {type(None)}) > 1 else part
+
+
 def run(trial: Trial, way: str, taken: Counter[str]) -> int:
     """Run a trial in one way, compare every change, and count the moments that were compared."""
     if way == "as a history":
@@ -132,10 +137,7 @@ def run(trial: Trial, way: str, taken: Counter[str]) -> int:
     feed: list[Change] = []
     at = 0
     while at < len(trial.records):
-        step = 1 if way == "one by one" or rng.random() < 0.3 else rng.randrange(1, 30)
-        part = trial.records[at : at + step]
-        if len({type(record.id) for record in part} - {type(None)}) > 1:  # a column has one type
-            part = part[:1]
+        part = next_part(trial.records[at:], 1 if way == "one by one" or rng.random() < 0.3 else rng.randrange(1, 30))
         insert(join, part)
         at += len(part)
         if way in ("one by one", "looked at"):
@@ -180,30 +182,17 @@ def run_interrupted(trial: Trial, fault: Fault, occasions: Any) -> bool:
     went_wrong = False
     join = trial.join()
 
-    def attempt(action: Callable[[], None]) -> bool:
-        """Whether it was done."""
-        try:
-            with occasions(fault):
-                action()
-        except fault.error as error:
-            if "injected" not in str(error):
-                raise
-            return False
-        return True
-
     at = 0
     while at < len(trial.records):
-        part = trial.records[at : at + (1 if rng.random() < 0.6 else rng.randrange(1, 12))]
-        if len({type(record.id) for record in part} - {type(None)}) > 1:
-            part = part[:1]
-        if not attempt(lambda part=part: insert(join, part)):  # type: ignore[misc]
+        part = next_part(trial.records[at:], 1 if rng.random() < 0.6 else rng.randrange(1, 12))
+        if not fault.attempt(occasions, lambda part=part: insert(join, part)):  # type: ignore[misc]
             went_wrong = True
             join._check()
             assert at <= join.stats.sets <= at + len(part)
         at = join.stats.sets
-        if rng.random() < 0.2 and not attempt(lambda: look(join, random.Random(0))):
+        if rng.random() < 0.2 and not fault.attempt(occasions, lambda: look(join, random.Random(0))):
             went_wrong = True
-    if trial.end is not None and not attempt(lambda: join.advance(trial.end or 0)):
+    if trial.end is not None and not fault.attempt(occasions, lambda: join.advance(trial.end or 0)):
         went_wrong = True
         join.advance(trial.end)
     assert list(join.topk()) == trial.topk, (trial, fault.n)
