@@ -64,6 +64,7 @@ def test_no_rows(tmp_path: Path) -> None:
             "name one of them with --text",
         ),
         ("a.csv", b"id,time,text\n1,2024-05-01,x\n", ("--encoding", "utf-16"), "cannot be read"),
+        ("a.csv", b"text,time,text\na,2024-05-01,x\n", (), "there is more than one column 'text'; rename one"),
     ],
 )
 def test_no_traceback(tmp_path: Path, name: str, data: bytes, options: tuple[str, ...], message: str) -> None:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import datetime as dt
+from contextlib import nullcontext
 from pathlib import Path
 from typing import Any
 
@@ -14,7 +15,7 @@ from swoop.reading.columns import Columns
 from swoop.reading.dates import ISO, TWITTER
 from swoop.reading.files import find_files
 from swoop.reading.sets import ReadingOptions, decide, find_kinds, find_tokenizer
-from swoop.reading.tables import read_sample
+from swoop.reading.tables import read_sample, repeated_names
 from swoop.times import find_window
 
 DAY, NUMBER = find_window("1 day"), find_window(10)
@@ -86,6 +87,34 @@ def test_what_columns_look_like() -> None:
 def test_refused(sample: pa.Table, message: str) -> None:
     with pytest.raises(InvalidArgument, match=message):
         decide(ReadingOptions(), sample, DAY)
+
+
+def test_columns_of_the_same_name(tmp_path: Path) -> None:
+    path = tmp_path / "a.csv"
+    for header, name in (("id,time,text, text ", "text"), ("id,time,text,id", "id"), ("id,time,text,time", "time")):
+        path.write_text(f"{header}\n1,2,some words,3\n")
+        files = find_files([str(path)])
+        with pytest.raises(InvalidArgument, match=f"there is more than one column '{name}'; rename one"):
+            decide(ReadingOptions(), read_sample(files), NUMBER, repeated=repeated_names(files))
+    path.write_text("id,time,text,note,note,note\n1,2,some words,4,5,6\n")
+    files = find_files([str(path)])
+    for keep, is_refused in ((), False), (("note",), True), (("note (2)",), False):
+        with pytest.raises(InvalidArgument, match="more than one column 'note'") if is_refused else nullcontext():
+            decide(ReadingOptions(Columns(keep=keep)), read_sample(files), NUMBER, repeated=repeated_names(files))
+
+
+def test_columns_of_the_same_name_in_a_later_file(tmp_path: Path) -> None:
+    (tmp_path / "a.csv").write_text("id,time,text\n1,2,some words\n")
+    (tmp_path / "b.csv").write_text("text,id,time,text\nx,1,2,some words\n")
+    files = find_files([str(tmp_path)])
+    with pytest.raises(InvalidArgument, match="there is more than one column 'text'; rename one"):
+        decide(ReadingOptions(), read_sample(files), NUMBER, repeated=repeated_names(files))
+
+
+def test_columns_of_the_same_name_in_a_table() -> None:
+    sample = pa.Table.from_arrays([pa.array([1]), pa.array([2]), pa.array(["a"])], names=["id", "time", "text"])
+    with pytest.raises(InvalidArgument, match="there is more than one column 'text'; rename one"):
+        decide(ReadingOptions(), sample.append_column("text", pa.array(["b"])), NUMBER)
 
 
 def test_nothing() -> None:

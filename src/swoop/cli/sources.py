@@ -87,7 +87,9 @@ class FolderSource:
         if sample is None:
             files, sample = look(spark, files)
         elif files.format == "csv":
-            files = replace(files, dialect=replace(files.dialect, names=tuple(sample.column_names), header_lines=1))
+            files = replace(
+                files, dialect=replace(files.dialect, names=tuple(sample.column_names), header_lines=1, repeated=())
+            )
         return stream_rows(spark, files, sample.schema, find_size(most or BYTES), cells > 1), sample, files
 
 

@@ -82,6 +82,11 @@ class Columns:
     notes: tuple[str, ...] = field(default=(), compare=False)
     keep: tuple[str, ...] = ()
 
+    @property
+    def used(self) -> list[str]:
+        """The columns that are read, each once."""
+        return list(dict.fromkeys([*(name for _, name in self.named()), *self.keep]))
+
     def named(self) -> list[tuple[str, str]]:
         """Option and column name, for each column that is set."""
         options = [("--group-by", self.group_by), ("--id", self.id if self.group_by is None else None), ("--time", self.time)]

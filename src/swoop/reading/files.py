@@ -44,6 +44,8 @@ class Dialect:
         The encoding of texts.
     separator, names, header_lines
         Of CSV: what stands between values, the names of the columns, and how many lines are before the first row.
+    repeated
+        Names that several columns of CSV have; in ``names``, all but the first are numbered.
     is_array
         The rows of a JSON file are the elements of one array, not lines.
     """
@@ -53,6 +55,7 @@ class Dialect:
     names: tuple[str, ...] = ()
     header_lines: int = 0
     is_array: bool = False
+    repeated: tuple[str, ...] = ()
 
 
 @dataclass(frozen=True)
@@ -235,7 +238,9 @@ def find_dialect(
     if not rows:
         return Dialect(chosen, separator), tuple(notes)
     if has_header(rows):
-        return Dialect(chosen, separator, unique(rows[0]), header_lines), tuple(notes)
+        counts = Counter(name.strip() for name in rows[0])
+        repeated = tuple(name for name, count in counts.items() if name and count > 1)
+        return Dialect(chosen, separator, unique(rows[0]), header_lines, repeated=repeated), tuple(notes)
     names = tuple(column_names(len(rows[0])))
     notes.append(f"there is no header: columns are called {names[0]} to {names[-1]}")
     return Dialect(chosen, separator, names), tuple(notes)

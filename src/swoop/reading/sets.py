@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Callable
+from collections.abc import Callable, Collection
 from dataclasses import dataclass, field
 from shlex import quote
 from typing import Literal
@@ -12,11 +12,11 @@ import pyarrow as pa
 import pyarrow.compute as pc
 
 from swoop.errors import InvalidArgument, InvalidFile
-from swoop.reading.columns import Columns, Kind, check_kept, check_named, infer, kinds_of
+from swoop.reading.columns import Columns, Kind, check_kept, check_named, infer, kinds_of, path_of
 from swoop.reading.date_columns import count_readable
 from swoop.reading.dates import EPOCHS, ISO, TimeFormat, find_time_format, read_time
 from swoop.reading.guesses import Ambiguous, choose, guess_time_format
-from swoop.reading.tables import column_of
+from swoop.reading.tables import column_of, more_than_one
 from swoop.text.functions import TokenFunction, char_ngrams, word_ngrams, words
 from swoop.times import WindowSpec
 
@@ -93,7 +93,7 @@ class Reading:
     @property
     def used(self) -> list[str]:
         """The columns that are read."""
-        return list(dict.fromkeys([*(name for _, name in self.columns.named()), *self.columns.keep]))
+        return self.columns.used
 
     @property
     def stream(self) -> str | None:
@@ -112,10 +112,12 @@ def decide(
     window: WindowSpec | None,
     count: CountReadable | None = None,
     source: str = "the input",
+    repeated: Collection[str] = (),
 ) -> Reading:
     """The whole description, from what is asked for and sample rows, which ``source`` has.
 
-    Without a window, any times will do. ``count`` is asked where a sample does not tell the day from the month.
+    Without a window, any times will do. ``count`` is asked where a sample does not tell the day from the month. Names in
+    ``repeated`` are those of several columns, and so of none that could be used.
     """
     if not sample.column_names:
         raise InvalidFile(f"{source} has no columns: it is empty, or has no JSON object; --format says what else it is")
@@ -129,6 +131,9 @@ def decide(
             "with --group-by, sets consist of the values of a column: name it with --tokens, and leave out --text"
         )
     check_kept(columns)
+    for name in (path_of(name, sample.column_names)[0] for name in columns.used):
+        if name in repeated or sample.column_names.count(name) > 1:
+            raise more_than_one(name)
     time = str(columns.time)
     values = column_of(sample, time)
     integers = window is not None and window.kind == "integer"

@@ -207,6 +207,15 @@ def dialect_of(path: str, files: Files) -> Dialect:
     return own if own.header_lines else replace(files.dialect, header_lines=0)
 
 
+def repeated_names(files: Files) -> set[str]:
+    """Names that several columns of a CSV file have."""
+    found = set(files.dialect.repeated)
+    for path in files.paths if files.format == "csv" and len(files.paths) > 1 else ():
+        with damaged(path):
+            found.update(dialect_of(path, files).repeated)
+    return found
+
+
 def _json_batches(path: str, files: Files, schema: pa.Schema) -> Iterator[Batch]:
     with open_utf8(path, files) as file:
         if files.dialect.is_array:
@@ -278,12 +287,16 @@ def schema_for(names: Sequence[str], schema: pa.Schema) -> pa.Schema:
     for name in names:
         column, *inner = path_of(name, schema.names)
         if schema.names.count(column) > 1:
-            raise InvalidArgument(f"there is more than one column {column!r}; rename one")
+            raise more_than_one(column)
         if column not in schema.names:
             raise InvalidArgument(f"there is no column {name!r}; columns: {', '.join(map(repr, schema.names))}")
         part = _part(schema.field(column), inner)
         fields[column] = part if column not in fields else _both(fields[column], part)
     return pa.schema(list(fields.values()))
+
+
+def more_than_one(column: str) -> InvalidArgument:
+    return InvalidArgument(f"there is more than one column {column!r}; rename one")
 
 
 def _part(field: pa.Field, path: Sequence[str]) -> pa.Field:
