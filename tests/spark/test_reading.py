@@ -108,11 +108,14 @@ def test_groups_and_small_sets(spark: SparkSession, tmp_path: Path) -> None:
         "2,A,2024-05-01",
         ",A,2024-05-01",
         "3,,2024-05-01",
+        ",,2024-05-01",
+        "4,,",
     ]
     path.write_text("\n".join(lines))
     options = ReadingOptions(Columns(group_by="InvoiceNo", tokens="StockCode"), min_tokens=2)
     here, there = both(spark, path, options)
-    assert here.counts == there.counts == {"fewer than 2 tokens": 1, "the id is null": 1, "the item is null": 1}
+    assert here.counts == there.counts
+    assert here.counts == {"fewer than 2 tokens": 1, "the id is null": 2, "the time is null": 1, "the item is null": 1}
     write = [{"id": n, "time": "2024-05-01", "text": text} for n, text in enumerate(["a b", "a a", "", "c d e"])]
     (tmp_path / "b.jsonl").write_text("".join(json.dumps(row) + "\n" for row in write))
     here, there = both(spark, tmp_path / "b.jsonl", ReadingOptions(min_tokens=2))

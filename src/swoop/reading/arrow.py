@@ -92,7 +92,7 @@ def prepare(batch: Batch, reading: Reading, first: int) -> tuple[pa.Table, pa.Ar
         found["text"] = _one(join_texts([_text(column_of(rows, name)) for name in columns.text]))
     if columns.tokens is not None:
         tokens = column_of(rows, columns.tokens)
-        found["tokens"] = _items(tokens, wrong) if columns.group_by is not None else _one(tokens)
+        found["tokens"] = _text(tokens) if columns.group_by is not None else _one(tokens)
     if columns.stream is not None:
         found["stream"] = _text(column_of(rows, columns.stream))
     found |= {name: _one(column_of(rows, name)) for name in columns.keep if name not in found}
@@ -100,7 +100,8 @@ def prepare(batch: Batch, reading: Reading, first: int) -> tuple[pa.Table, pa.Ar
     if columns.group_by is None:
         wrong.append(_why_unusable(table, reading))
     else:
-        wrong += (_where(table.column(name).is_null(), f"the {name} is null") for name in ("id", "time"))
+        words = {"id": "id", "time": "time", "tokens": "item"}
+        wrong += (_where(table.column(name).is_null(), f"the {word} is null") for name, word in words.items())
     return table, pc.coalesce(*wrong)
 
 
@@ -190,13 +191,6 @@ def _microseconds(array: pa.Array, wrong: list[pa.Array]) -> pa.Array:
         most = LAST_DATETIME // (1_000_000 if kind.unit == "s" else 1000)
         array = _within(array.view(pa.int64()), most, wrong).view(kind)
     return array.cast(pa.timestamp("us", zone)) if pa.types.is_timestamp(kind) else array
-
-
-def _items(column: pa.ChunkedArray, wrong: list[pa.Array]) -> pa.Array:
-    """The items of sets that stand in several rows: each a text."""
-    items = _text(column)
-    wrong.append(_where(items.is_null(), "the item is null"))
-    return items
 
 
 def group(rows: pa.Table) -> pa.Table:
