@@ -63,7 +63,7 @@ def test_no_rows(tmp_path: Path) -> None:
             ("--text", "user"),
             "name one of them with --text",
         ),
-        ("a.csv", b"id,time,text\n1,2024-05-01,x\n", ("--encoding", "utf-16"), "cannot be read"),
+        ("a.csv", b"id,time,text\n1,2024-05-01,x\n", ("--encoding", "utf-16"), "utf-16-le or utf-16-be"),
         ("a.csv", b"text,time,text\na,2024-05-01,x\n", (), "there is more than one column 'text'; rename one"),
     ],
 )

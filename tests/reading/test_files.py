@@ -137,6 +137,12 @@ def test_encodings() -> None:
     assert dialect.encoding == "utf-8"
     assert "not UTF-8 (byte 0xe9 at 13)" in notes[0]
     assert "--encoding cp1252" in notes[0]
+    for encoding in ("utf-16-le", "utf-16-be", "utf-32-le", "utf-32-be", "utf-32"):
+        dialect, notes = find_dialect("csv", text.encode(encoding))
+        assert (dialect.encoding, dialect.names, notes) == (encoding, ("id", "text"), (f"reading the input as {encoding}",))
+        assert find_dialect("csv", text.encode(encoding), "utf-16")[0] == dialect
+    assert find_dialect("csv", text.encode("utf-16"), "utf-16-le")[0].encoding == "utf-16-le"
+    assert find_dialect("csv", b"\0\0\0\0")[0].encoding == "utf-8"
     assert find_dialect("csv", text.encode("cp1252"), "Windows-1252") == (Dialect("cp1252", ",", ("id", "text"), 1), ())
 
 

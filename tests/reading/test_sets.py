@@ -148,7 +148,7 @@ def test_options() -> None:
 
 
 @pytest.mark.parametrize(
-    ("encoding", "hint"), [("utf-16-le", "--encoding utf-16"), ("latin-1", "--encoding cp1252"), ("utf-8", "Columns: [^-]*$")]
+    ("encoding", "hint"), [("utf-16-le", "Columns: .n\xfamero"), ("latin-1", "--encoding cp1252"), ("utf-8", "Columns: [^-]*$")]
 )
 def test_columns_that_are_not_found_may_be_of_another_encoding(tmp_path: Path, encoding: str, hint: str) -> None:
     path = tmp_path / "rows.csv"
@@ -156,3 +156,8 @@ def test_columns_that_are_not_found_may_be_of_another_encoding(tmp_path: Path, e
     files = find_files([str(path)])
     with pytest.raises(InvalidArgument, match=hint):
         decide(ReadingOptions(), read_sample(files), None)
+
+
+def test_zero_bytes_may_be_of_another_encoding() -> None:
+    with pytest.raises(InvalidArgument, match="--encoding utf-16-le or utf-16-be"):
+        decide(ReadingOptions(), table(**{"\x04\x38\0": ["x"]}), None)

@@ -49,6 +49,8 @@ EXPECTED = [(row["id"], row["text"]) for row in ROWS]
 def test_all_formats_agree(tmp_path: Path) -> None:
     write_csv(tmp_path / "a.csv")
     write_csv(tmp_path / "b.csv", "utf-16", ";")
+    write_csv(tmp_path / "b2.csv", "utf-16-be")
+    write_csv(tmp_path / "b3.csv", "utf-32")
     write_csv(tmp_path / "c.tsv", "utf-8-sig", "\t")
     (tmp_path / "d.jsonl").write_text("".join(json.dumps(row) + "\n" for row in ROWS))
     (tmp_path / "e.json").write_text(json.dumps(ROWS, indent=1))

@@ -82,7 +82,7 @@ def test_json(spark: SparkSession, tmp_path: Path) -> None:
     assert here.examples["time: cannot read"] == there.examples["time: cannot read"] == 'time: cannot read "soon"'
 
 
-@pytest.mark.parametrize("encoding", ["utf-8", "utf-16", "cp1252"])
+@pytest.mark.parametrize("encoding", ["utf-8", "utf-16", "utf-16-le", "utf-32", "utf-32-be", "cp1252"])
 def test_csv(spark: SparkSession, tmp_path: Path, encoding: str) -> None:
     path = tmp_path / "a.csv"
     lines = [

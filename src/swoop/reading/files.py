@@ -211,7 +211,9 @@ def find_dialect(
             raise InvalidArgument(f"--encoding is for CSV and JSON, and the files are {format}")
         return Dialect(), ()
     notes = []
-    chosen = find_encoding(encoding) if encoding is not None else _bom(data)
+    found, chosen = _first_bytes(data), None if encoding is None else find_encoding(encoding)
+    if chosen is None or (chosen in ("utf-16", "utf-32") and found not in (None, "utf-8")):
+        chosen = found  # Python reads these only with a mark
     if chosen is None:
         chosen, wrong = "utf-8", _not_utf8(data)
         if wrong is not None:
@@ -256,11 +258,24 @@ def find_encoding(name: str) -> str:
         ) from None
 
 
-def _bom(data: bytes) -> str | None:
-    """The encoding that the first bytes name."""
+def _first_bytes(data: bytes) -> str | None:
+    """The encoding that the first bytes show: a mark, or two characters of ASCII, of which half or more bytes are zero."""
     if data.startswith(codecs.BOM_UTF8):
         return "utf-8"
-    return "utf-16" if data.startswith((codecs.BOM_UTF16_LE, codecs.BOM_UTF16_BE)) else None
+    if data.startswith((codecs.BOM_UTF32_LE, codecs.BOM_UTF32_BE)):  # the former begins with that of UTF-16
+        return "utf-32"
+    if data.startswith((codecs.BOM_UTF16_LE, codecs.BOM_UTF16_BE)):
+        return "utf-16"
+    return _ZEROS.get(tuple(byte == 0 for byte in data[:4]))
+
+
+_ZEROS: dict[tuple[bool, ...], str] = {
+    (False, True, False, True): "utf-16-le",
+    (True, False, True, False): "utf-16-be",
+    (False, True, True, True): "utf-32-le",
+    (True, True, True, False): "utf-32-be",
+}
+"""Which of the first four bytes are zero."""
 
 
 def _not_utf8(data: bytes) -> int | None:
@@ -330,4 +345,5 @@ def damaged(path: str) -> Iterator[None]:
     except csv.Error as error:
         raise InvalidFile(f"{path} cannot be read as CSV: {error}; --format says what else it is") from None
     except UnicodeError as error:
-        raise InvalidFile(f"{path} cannot be read: {error}; --encoding says in which encoding it is") from None
+        which = " (without such a mark, utf-16-le or utf-16-be)" if "BOM" in str(error) else ""
+        raise InvalidFile(f"{path} cannot be read: {error}; --encoding says in which encoding it is{which}") from None

@@ -166,7 +166,7 @@ def _of_encoding(sample: pa.Table) -> str:
     looked_at = (text for column in texts for text in column.slice(0, LOOKED_AT).cast(pa.string()).to_pylist() if text)
     found = "".join((*sample.column_names, *looked_at))
     if "\0" in found:
-        return ". It has bytes that texts in UTF-8 do not have: perhaps it is UTF-16, try --encoding utf-16"
+        return ". It has bytes that texts in UTF-8 do not have: perhaps it is UTF-16, try --encoding utf-16-le or utf-16-be"
     if "\N{REPLACEMENT CHARACTER}" in found:
         return ". It is not UTF-8: say what it is with --encoding, for example --encoding cp1252"
     return ""

@@ -32,6 +32,8 @@ ANY_AGE = "36500d"
 
 CORRUPT = "_corrupt_record"  # where Spark puts lines that it cannot read
 ROW, FILE = "__row", "__file"
+_JAVA = {f"utf-{bits}-{end}": f"UTF-{bits}{end.upper()}" for bits in (16, 32) for end in ("le", "be")}
+"""What Java calls encodings for which it does not know Python's names."""
 
 
 def look(spark: SparkSession, files: Files) -> tuple[Files, pa.Table]:
@@ -121,7 +123,7 @@ def _reader(spark: SparkSession, reader: Any, files: Files, sample: pa.Schema) -
     reader = reader.schema(spark_schema(sample).add(CORRUPT, "string")).option("columnNameOfCorruptRecord", CORRUPT)
     if dialect.encoding != "utf-8":
         spark.conf.set("spark.sql.legacy.javaCharsets", "true")  # Spark's own list is short
-        reader = reader.option("encoding", dialect.encoding)
+        reader = reader.option("encoding", _JAVA.get(dialect.encoding, dialect.encoding))
     if files.format == "json":
         reader = reader.option("allowSingleQuotes", False)
         return reader.option("multiLine", True) if dialect.is_array else reader.option("lineSep", "\n")
