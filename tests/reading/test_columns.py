@@ -141,6 +141,16 @@ NESTED: Kinds = {
 }  # fmt: skip
 
 
+def test_ids_of_the_type_of_fractions_are_told() -> None:
+    kinds: Kinds = {"id": "number", "time": "integer", "text": "string"}
+    assert infer(Columns(), kinds).notes[0] == (
+        "no id column found: using row numbers from 0 as ids "
+        "('id' has the type of fractions; --id id uses it where they are whole)"
+    )
+    assert infer(Columns(id="id"), kinds).id == "id"
+    assert infer(Columns(), {**kinds, "key": "string"}).id == "key"
+
+
 def test_nested_fields_are_guessed_where_no_column_fits() -> None:
     assert infer(Columns(), NESTED) == Columns("meta.id", "meta.created_at", ("meta.text",))
     assert infer(Columns(), {**NESTED, **KINDS}) == Columns("id", "ts", ("text",))

@@ -15,7 +15,7 @@ from swoop.reading.columns import Columns
 from swoop.reading.dates import ISO, TWITTER
 from swoop.reading.files import find_files
 from swoop.reading.sets import ReadingOptions, decide, find_kinds, find_tokenizer
-from swoop.reading.tables import read_sample, repeated_names
+from swoop.reading.tables import read_sample
 from swoop.times import find_window
 
 DAY, NUMBER = find_window("1 day"), find_window(10)
@@ -95,12 +95,12 @@ def test_columns_of_the_same_name(tmp_path: Path) -> None:
         path.write_text(f"{header}\n1,2,some words,3\n")
         files = find_files([str(path)])
         with pytest.raises(InvalidArgument, match=f"there is more than one column '{name}'; rename one"):
-            decide(ReadingOptions(), read_sample(files), NUMBER, repeated=repeated_names(files))
+            decide(ReadingOptions(), read_sample(files), NUMBER, files=files)
     path.write_text("id,time,text,note,note,note\n1,2,some words,4,5,6\n")
     files = find_files([str(path)])
     for keep, is_refused in ((), False), (("note",), True), (("note (2)",), False):
         with pytest.raises(InvalidArgument, match="more than one column 'note'") if is_refused else nullcontext():
-            decide(ReadingOptions(Columns(keep=keep)), read_sample(files), NUMBER, repeated=repeated_names(files))
+            decide(ReadingOptions(Columns(keep=keep)), read_sample(files), NUMBER, files=files)
 
 
 def test_columns_of_the_same_name_in_a_later_file(tmp_path: Path) -> None:
@@ -108,7 +108,7 @@ def test_columns_of_the_same_name_in_a_later_file(tmp_path: Path) -> None:
     (tmp_path / "b.csv").write_text("text,id,time,text\nx,1,2,some words\n")
     files = find_files([str(tmp_path)])
     with pytest.raises(InvalidArgument, match="there is more than one column 'text'; rename one"):
-        decide(ReadingOptions(), read_sample(files), NUMBER, repeated=repeated_names(files))
+        decide(ReadingOptions(), read_sample(files), NUMBER, files=files)
 
 
 def test_columns_of_the_same_name_in_a_table() -> None:
@@ -120,6 +120,22 @@ def test_columns_of_the_same_name_in_a_table() -> None:
 def test_nothing() -> None:
     with pytest.raises(InvalidFile, match="the input has no columns"):
         decide(ReadingOptions(), pa.table({}), DAY)
+
+
+@pytest.mark.parametrize(
+    ("name", "content", "message"),
+    [
+        ("a.csv", "", "a.csv has no columns, because it is empty$"),
+        ("a.csv", "\n\n", "a.csv has no columns, because it is empty$"),
+        ("a.jsonl", "", "a.jsonl has no columns, because it is empty$"),
+        ("a.jsonl", "no JSON\n", "a.jsonl has no columns: it is empty, or has no JSON object"),
+    ],
+)
+def test_files_without_columns(tmp_path: Path, name: str, content: str, message: str) -> None:
+    (tmp_path / name).write_text(content)
+    files = find_files([str(tmp_path / name)])
+    with pytest.raises(InvalidFile, match=message):
+        decide(ReadingOptions(), read_sample(files), DAY, files=files)
 
 
 def test_ids_that_repeat_are_told() -> None:

@@ -15,7 +15,6 @@ from swoop.cli.render import ShownPair, Side
 from swoop.cli.where import tell
 from swoop.readable import readable, rows_of
 from swoop.reading.sets import CountReadable, Reading, ReadingOptions, decide
-from swoop.reading.tables import repeated_names
 from swoop.reasons import Reasons
 from swoop.spec import FamilySpec, JoinSpec
 
@@ -139,7 +138,7 @@ def described(
     files: Files, options: ReadingOptions, sample: pa.Table, window: WindowSpec | None, count: CountReadable
 ) -> Reading:
     """How the files are read, by a sample of their rows, told to whoever looks."""
-    reading = decide(options, sample, window, count, files.name, repeated_names(files))
+    reading = decide(options, sample, window, count, files)
     tell(files, reading)
     return reading
 

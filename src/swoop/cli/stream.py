@@ -30,7 +30,6 @@ from swoop.cli.views import View, find_view
 from swoop.cli.where import HINTS, tell, tell_most_unusable
 from swoop.look import ORANGE, RED
 from swoop.reading.sets import Reading, ReadingOptions, decide
-from swoop.reading.tables import repeated_names
 from swoop.reasons import Reasons
 from swoop.spec import FamilySpec, JoinSpec
 from swoop.times import MICROSECOND, WindowSpec, find_lateness, find_window
@@ -192,7 +191,7 @@ def stream(
 
         steps.step("reading the input", tasks_of(spark))
         rows, sample, files = source.rows(spark, options.batch_size, options.cells)
-        reading = decide(reading_options, sample, window, source=files.name, repeated=repeated_names(files))
+        reading = decide(reading_options, sample, window, files=files)
         tell(files, reading)
         finish_compiling(steps)
         steps.step("starting the stream")

@@ -51,18 +51,11 @@ def own_posts(names: Sequence[str | os.PathLike[str]]) -> pa.Table:
     from swoop.reading.arrow import read_sets
     from swoop.reading.files import find_files
     from swoop.reading.sets import ReadingOptions, decide
-    from swoop.reading.tables import count_readable, read_sample, repeated_names
+    from swoop.reading.tables import count_readable, read_sample
 
     files = find_files([os.fspath(name) for name in names], None)
     sample = read_sample(files)
-    reading = decide(
-        ReadingOptions(),
-        sample,
-        None,
-        lambda *asked: count_readable(files, sample.schema, *asked),
-        files.name,
-        repeated_names(files),
-    )
+    reading = decide(ReadingOptions(), sample, None, lambda *asked: count_readable(files, sample.schema, *asked), files)
     if reading.integers or not reading.columns.text:
         raise InvalidArgument(f"{files.name} has no posts: rows with a date and a text")
     found = read_sets(files, reading, sample.schema).table.select(["time", "text"]).sort_by("time")

@@ -175,7 +175,8 @@ def infer(named: Columns, kinds: Kinds) -> Columns:
     if chosen.id is None:
         chosen = _with(chosen, "id", _infer_id(_free(chosen, kinds)))
         if chosen.id is None:
-            chosen = replace(chosen, notes=(*chosen.notes, "no id column found: using row numbers from 0 as ids"))
+            why = "no id column found: using row numbers from 0 as ids" + _of_fractions(_free(chosen, kinds))
+            chosen = replace(chosen, notes=(*chosen.notes, why))
     if chosen.time is None:
         chosen = _with(chosen, "time", _infer_time(_free(chosen, kinds), kinds))
     if chosen.tokens is None and not chosen.text:
@@ -312,6 +313,12 @@ def _infer_id(free: Kinds) -> str | None:
     own = {name: kind for name, kind in nested.items() if not _is_others(name)}
     only = ending[0] if len(ending) == 1 else None
     return _first_by_name(IDS, free, columns, fits) or only or _first_by_name(IDS[:4], free, own, fits)
+
+
+def _of_fractions(free: Kinds) -> str:
+    """A word about a column that would be the id if its type were another one."""
+    name = _first_by_name(IDS, free, _levels(free)[0], lambda kind: kind == "number")
+    return "" if name is None else f" ({name!r} has the type of fractions; --id {quote(name)} uses it where they are whole)"
 
 
 def _is_others(name: str) -> bool:

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Callable, Collection
+from collections.abc import Callable
 from dataclasses import dataclass, field
 from shlex import quote
 from typing import Literal
@@ -15,8 +15,9 @@ from swoop.errors import InvalidArgument, InvalidFile
 from swoop.reading.columns import Columns, Kind, check_kept, check_named, infer, kinds_of, path_of
 from swoop.reading.date_columns import count_readable
 from swoop.reading.dates import EPOCHS, ISO, TimeFormat, find_time_format, read_time
+from swoop.reading.files import Files, beginning
 from swoop.reading.guesses import Ambiguous, choose, guess_time_format
-from swoop.reading.tables import column_of, more_than_one
+from swoop.reading.tables import column_of, more_than_one, repeated_names
 from swoop.text.functions import TokenFunction, char_ngrams, word_ngrams, words
 from swoop.times import WindowSpec
 
@@ -111,16 +112,15 @@ def decide(
     sample: pa.Table,
     window: WindowSpec | None,
     count: CountReadable | None = None,
-    source: str = "the input",
-    repeated: Collection[str] = (),
+    files: Files | None = None,
 ) -> Reading:
-    """The whole description, from what is asked for and sample rows, which ``source`` has.
+    """The whole description, from what is asked for and sample rows, of these files.
 
-    Without a window, any times will do. ``count`` is asked where a sample does not tell the day from the month. Names in
-    ``repeated`` are those of several columns, and so of none that could be used.
+    Without a window, any times will do. ``count`` is asked where a sample does not tell the day from the month.
     """
     if not sample.column_names:
-        raise InvalidFile(f"{source} has no columns: it is empty, or has no JSON object; --format says what else it is")
+        raise _no_columns(files)
+    repeated = repeated_names(files) if files is not None else ()
     try:
         check_named(options.columns, kinds_of(sample.schema))  # before values are looked at, which takes longer
         columns = infer(options.columns, find_kinds(sample))
@@ -158,6 +158,13 @@ def decide(
     if is_in_nanoseconds(values.type):
         nanoseconds = "aware" if values.type.tz else "naive"
     return Reading(columns, written, integers, function, options.min_tokens, nanoseconds, tuple(notes))
+
+
+def _no_columns(files: Files | None) -> InvalidFile:
+    name = "the input" if files is None else files.name
+    if files is not None and (files.format == "csv" or (files.paths and not any(map(beginning, files.paths)))):
+        return InvalidFile(f"{name} has no columns, because it is empty")
+    return InvalidFile(f"{name} has no columns: it is empty, or has no JSON object; --format says what else it is")
 
 
 def _of_encoding(sample: pa.Table) -> str:
