@@ -115,6 +115,18 @@ def test_times(tmp_path: Path) -> None:
     assert found.rejected.examples == {"time: cannot read": 'time: cannot read "x"'}
 
 
+def test_times_of_the_type_int96_are_in_utc(tmp_path: Path) -> None:
+    """As Spark reads them."""
+    times = pa.array([-1, 1999, 10**18], pa.timestamp("ns"))
+    rows = pa.table({"id": [1, 2, 3], "meta": pa.StructArray.from_arrays([times], ["time"]), "text": ["a"] * 3})
+    rows = rows.append_column("time", times)
+    pq.write_table(rows, tmp_path / "a.parquet", use_deprecated_int96_timestamps=True)
+    for name in ("time", "meta.time"):
+        found = sets_of(tmp_path / "a.parquet", columns=Columns(time=name)).table.column("time")
+        assert found.type == pa.timestamp("us", "UTC")
+        assert found.cast(pa.int64()).to_pylist() == [-1, 1, 10**15]
+
+
 def test_times_beyond_all_calendars(tmp_path: Path) -> None:
     far = pa.array([2**62, 0, -(2**62)], pa.timestamp("ms"))
     pq.write_table(pa.table({"id": [1, 2, 3], "time": far, "text": ["a"] * 3}), tmp_path / "a.parquet")

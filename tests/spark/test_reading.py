@@ -153,6 +153,8 @@ def test_nanoseconds(spark: SparkSession, tmp_path: Path) -> None:
         ticks = pa.array([-1, 1999, 10**18], pa.timestamp("ns", zone))
         pq.write_table(pa.table({"id": [1, 2, 3], "time": ticks, "text": ["a"] * 3}), tmp_path / "a.parquet")
         both(spark, tmp_path / "a.parquet")
+        pq.write_table(pq.read_table(tmp_path / "a.parquet"), tmp_path / "b.parquet", use_deprecated_int96_timestamps=True)
+        both(spark, tmp_path / "b.parquet")
 
 
 def test_bytes_that_are_not_utf8(spark: SparkSession, tmp_path: Path) -> None:

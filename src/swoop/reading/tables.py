@@ -56,7 +56,8 @@ def read_sample(files: Files) -> pa.Table:
 def _sample_of(path: str, files: Files) -> pa.Table:
     if files.format == "parquet":
         file = open_parquet(path)
-        return pa.Table.from_batches(list(islice(rows_of_parquet(path, file, batch_size=SAMPLE), 1)), file.schema_arrow)
+        schema = _in_utc(file.schema_arrow, file)
+        return pa.Table.from_batches(list(islice(rows_of_parquet(path, file, batch_size=SAMPLE), 1)), schema)
     if files.format == "csv":
         first = next(csv_batches(path, files, files.dialect.names), None)
         return first.rows if first is not None else pa.table({name: pa.array([], pa.string()) for name in files.dialect.names})
@@ -102,7 +103,7 @@ def count_readable(files: Files, schema: pa.Schema, name: str, format: TimeForma
 def open_parquet(path: str) -> pq.ParquetFile:
     """A file of Parquet, whose metadata can be read."""
     with _damaged_parquet(path):
-        return pq.ParquetFile(path)
+        return pq.ParquetFile(path, coerce_int96_timestamp_unit="us")
 
 
 @contextmanager
@@ -125,7 +126,23 @@ def rows_of_parquet(path: str, file: pq.ParquetFile, **options: Any) -> Iterator
             batch = next(batches, None)
         if batch is None:
             return
-        yield batch
+        schema = _in_utc(batch.schema, file)
+        yield batch if schema is batch.schema else batch.cast(schema)
+
+
+def _in_utc(schema: pa.Schema, file: pq.ParquetFile) -> pa.Schema:
+    """A schema whose times of the type INT96 are in UTC, as Spark reads them; Arrow says nothing of their zone."""
+    leaves = (file.schema.column(place) for place in range(len(file.schema.names)))
+    paths = {leaf.path for leaf in leaves if leaf.physical_type == "INT96"}
+    return pa.schema([_zoned(field, field.name, paths) for field in schema]) if paths else schema
+
+
+def _zoned(field: pa.Field, path: str, paths: set[str]) -> pa.Field:
+    if path in paths:
+        return field.with_type(pa.timestamp("us", "UTC"))
+    if not pa.types.is_struct(field.type):
+        return field
+    return field.with_type(pa.struct([_zoned(inner, f"{path}.{inner.name}", paths) for inner in field.type]))
 
 
 def _parquet_batches(path: str, schema: pa.Schema) -> Iterator[Batch]:
