@@ -97,6 +97,23 @@ def test_equal_sets_are_in_the_order_of_their_records(spark: SparkSession, tmp_p
     assert told(changes.toArrow()) == expected
 
 
+@pytest.mark.parametrize("cells", [1, 3])
+def test_columns_that_are_never_null_beside_rows_that_cannot_be_used(spark: SparkSession, tmp_path: Path, cells: int) -> None:
+    """Such a row has no record."""
+    rows = [{"id": None if n == 3 else n, "time": n, "tokens": ["a", str(n % 2)]} for n in range(5)]
+    write_files(tmp_path / "in", rows, 1)
+    sets = spark.readStream.schema("id long, time long, tokens array<string>").json(str(tmp_path / "in"))
+    inner = F.struct(F.lit(1).alias("a"), F.array(F.struct(F.lit(2).alias("b"))).alias("c"))
+    sets = sets.select("*", F.lit(7).alias("seven"), inner.alias("inner"))
+    stream = topk_stream(sets, 9, 10, cells=cells, keep=["seven", "inner"], lateness=1)
+    handle = stream.start(tmp_path / "state", available_now=True)
+    assert handle.await_termination(120)
+    assert handle.stats.rejected == 1
+    shown = {repr(record) for pair in handle.topk() for record in (pair.newer_record, pair.older_record)}
+    assert shown == {repr({"seven": 7, "inner": {"a": 1, "c": [{"b": 2}]}})}
+    assert len(handle.topk()) == 6
+
+
 def test_values_of_many_types(spark: SparkSession) -> None:
     rows = [
         (1, 1, ["a"], bytearray(b"\xff"), NOON, {"x": 1, "y": ["p", None]}, 2.5),

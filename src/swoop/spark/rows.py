@@ -155,7 +155,18 @@ def record_of(sets: DataFrame, names: Names, called: Sequence[str] | None = None
     """All kept columns of a row as one, whose fields are ``called`` so. Texts are readable, whatever bytes there are."""
     kept = [readable(F.col(name), sets.schema[name].dataType) for name in names.keep]
     fields = [_plain_name(place) for place in range(len(kept))] if called is None else called
-    return F.struct(*(column.alias(name) for column, name in zip(kept, fields, strict=True)))
+    record = F.struct(*(column.alias(name) for column, name in zip(kept, fields, strict=True)))
+    types = [T.StructField(field, sets.schema[name].dataType) for field, name in zip(fields, names.keep, strict=True)]
+    return record.cast(_nullable(T.StructType(types)))
+
+
+def _nullable(found: T.DataType) -> T.DataType:
+    """A type whose structs have fields that may be null, as Arrow needs where a struct as a whole may be null."""
+    if isinstance(found, T.ArrayType):
+        return T.ArrayType(_nullable(found.elementType))
+    if isinstance(found, T.StructType):
+        return T.StructType([T.StructField(field.name, _nullable(field.dataType)) for field in found])
+    return found
 
 
 def kept_columns(keep: Sequence[str], *sides: str) -> list[Column]:
