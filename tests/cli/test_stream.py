@@ -206,8 +206,17 @@ def test_all_rows_are_rejected(tmp_path: Path) -> None:
     (tmp_path / "1.csv").write_text("id,time,text\n1,2024-05-01,\n2,2024-05-02,\n")
     done = run("stream", tmp_path, "--once", "--text", "text")
     assert done.exit_code == 1
-    assert "all 2 rows so far are rejected:\n  2: the text is null" in done.stderr
+    assert "all 2 rows so far are rejected:\n  2: the text is null; for example id 1, time 2024-05-01" in done.stderr
     assert "no row could be used" in done.stderr
+
+
+def test_rows_that_are_too_far_ahead_name_the_option(tmp_path: Path) -> None:
+    (tmp_path / "1.csv").write_text("id,time,text\n1,2024-05-01,a b\n2,2024-05-01,a c\n3,2024-07-01,a d\n")
+    done = run("stream", tmp_path, "--once", "--text", "text", "--window", "1h", "--max-ahead", "2h")
+    assert done.exit_code == 0, done.output
+    line = "1: the time is further ahead of the latest row than allowed (max_ahead); for example id 3, time 2024-07-01"
+    assert line in done.stderr
+    assert "(--max-ahead allows more)" in done.stderr
 
 
 def test_rejected_rows_say_why(tmp_path: Path, folder: Path) -> None:
