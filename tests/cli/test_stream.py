@@ -422,6 +422,20 @@ def test_alerts(tmp_path: Path, folder: Path) -> None:
     assert all(c["text"] for c in found)
 
 
+@pytest.mark.parametrize("kept", [False, True])
+def test_alerts_that_wait_at_the_end(tmp_path: Path, folder: Path, monkeypatch: pytest.MonkeyPatch, kept: bool) -> None:
+    """Without a checkpoint they are lost, and so is what tells of those over the limit."""
+    monkeypatch.setattr("swoop.spark.handle.DELIVERING", 0.5)
+    options = ("-w", "20s", "-k", 3, "--once", "--alert", "false", "--alert-limit", 2)
+    done = run("stream", folder, *options, *(("--checkpoint", tmp_path / "state") if kept else ()))
+    assert done.exit_code == 0, done.output
+    told = " ".join(done.stderr.split())
+    assert f"2 {'not delivered yet' if kept else 'lost'}" in told
+    assert "were given up or over the limit was not delivered" in told
+    assert ("the next run with this checkpoint tries again" in told) == kept
+    assert ("nothing is tried again without --checkpoint DIR; with it, the next run does" in told) != kept
+
+
 @pytest.mark.parametrize(
     ("options", "says"),
     [
