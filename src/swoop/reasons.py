@@ -2,12 +2,15 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping
+import json
+from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass, field
 from types import MappingProxyType
 from typing import Any
 
 SHOWN = 60  # characters of a value that a reason has
+OF_VALUE, OF_ROW = 30, 100  # characters of each value of a row that is an example, and of all of them
+PARSED = 100_000  # characters of a row; of a longer one, only the beginning is shown
 
 NO_ID, NO_TIME, NO_TEXT = "the id is null", "the time is null", "the text is null"
 NO_TOKENS, NO_TOKEN = "the tokens are null", "a token is null"
@@ -15,6 +18,7 @@ ID_NOT_UTF8, TEXT_NOT_UTF8, TOKEN_NOT_UTF8 = "the id is not UTF-8", "the text is
 TIME_OUT_OF_RANGE, TIME_UNREADABLE = "the time is out of range", "time: cannot read"
 NO_SIDE = "the stream is neither 'left' nor 'right'"
 NOT_JSON = "row: not JSON"
+TOO_FAR_AHEAD = "the time is further ahead of the latest row than allowed (max_ahead)"
 """Reasons that are given in several places, and those for which there are hints."""
 
 
@@ -40,19 +44,38 @@ class Reasons:
 
     counts: dict[str, int] = field(default_factory=dict)
     examples: dict[str, str] = field(default_factory=dict)
+    example_rows: dict[str, str] = field(default_factory=dict)  # of reasons without a value, where the rows are known
 
-    def add(self, reasons: Iterable[str]) -> None:
-        for reason in reasons:
+    def add(self, reasons: Iterable[str], row_at: Callable[[int], str] | None = None) -> None:
+        """Count reasons. ``row_at`` gives the row that has one of them, in JSON or as the line that it is."""
+        for place, reason in enumerate(reasons):
+            kind = kind_of(reason)
+            if row_at is not None and kind == reason and kind not in self.example_rows:
+                self.example_rows[kind] = shown_row(row_at(place), reason)
             self.count(reason)
 
     def count(self, reason: str, rows: int = 1) -> None:
         kind = kind_of(reason)
+        self.examples.setdefault(kind, reason)  # first: who reads the counts looks for it
         self.counts[kind] = self.counts.get(kind, 0) + rows
-        self.examples.setdefault(kind, reason)
 
     def merge(self, other: Reasons) -> None:
         for kind, rows in list(other.counts.items()):
+            if kind in other.example_rows:
+                self.example_rows.setdefault(kind, other.example_rows[kind])
             self.count(other.examples[kind], rows)
+
+    def example(self, kind: str) -> str:
+        """A reason with an example: with the value in it, else with a row, if one is known.
+
+        >>> reasons = Reasons()
+        >>> rows = ['{"text": null, "id": 7, "time": "2024-05-01"}']
+        >>> reasons.add(["the text is null"], rows.__getitem__)
+        >>> reasons.example("the text is null")
+        'the text is null; for example id 7, time 2024-05-01'
+        """
+        row = self.example_rows.get(kind)
+        return f"{self.examples[kind]}; for example {row}" if row else self.examples[kind]
 
     @property
     def rows(self) -> int:
@@ -62,7 +85,7 @@ class Reasons:
         """A line for each reason, the most frequent first, with an example and a hint if there is one."""
         counted = dict(self.counts)
         most = sorted(counted.items(), key=lambda item: -item[1])
-        return [f"{count:,}: {self.examples[kind]}" + (f" ({hints[kind]})" if kind in hints else "") for kind, count in most]
+        return [f"{count:,}: {self.example(kind)}" + (f" ({hints[kind]})" if kind in hints else "") for kind, count in most]
 
     def told(self) -> list[dict[str, Any]]:
         """The same for programs: each reason without a value, its number of rows, and the value of one of them, if it has one.
@@ -86,3 +109,24 @@ def example_in(reason: str) -> str | None:
     """The value in a reason; None if there is none."""
     _, quote, rest = reason.partition(' "')
     return rest.rpartition('"')[0] if quote else None
+
+
+def shown_row(row: str, reason: str | None = None) -> str:
+    """A row in short, as an example: its values, the id and the time first. Without those that say no more than the reason."""
+    try:
+        found = json.loads(row) if len(row) <= PARSED else None
+    except (ValueError, RecursionError):
+        found = None
+    if not isinstance(found, dict):
+        return _clipped(row, OF_ROW)
+    names = sorted(found, key=lambda name: name not in ("id", "time"))
+    values = {name: found[name] for name in names if found[name] is not None and found[name] != reason}
+    texts = (
+        (name, value.encode(errors="replace").decode() if isinstance(value, str) else json.dumps(value))
+        for name, value in values.items()
+    )
+    return _clipped(", ".join(f"{name} {_clipped(text, OF_VALUE)}" for name, text in texts), OF_ROW)
+
+
+def _clipped(text: str, most: int) -> str:
+    return text if len(text) <= most else f"{text[: most - 1]}…"

@@ -206,8 +206,17 @@ def test_all_rows_are_rejected(tmp_path: Path) -> None:
     (tmp_path / "1.csv").write_text("id,time,text\n1,2024-05-01,\n2,2024-05-02,\n")
     done = run("stream", tmp_path, "--once", "--text", "text")
     assert done.exit_code == 1
-    assert "all 2 rows so far are rejected:\n  2: the text is null" in done.stderr
+    assert "all 2 rows so far are rejected:\n  2: the text is null; for example id 1, time 2024-05-01" in done.stderr
     assert "no row could be used" in done.stderr
+
+
+def test_rows_that_are_too_far_ahead_name_the_option(tmp_path: Path) -> None:
+    (tmp_path / "1.csv").write_text("id,time,text\n1,2024-05-01,a b\n2,2024-05-01,a c\n3,2024-07-01,a d\n")
+    done = run("stream", tmp_path, "--once", "--text", "text", "--window", "1h", "--max-ahead", "2h")
+    assert done.exit_code == 0, done.output
+    line = "1: the time is further ahead of the latest row than allowed (max_ahead); for example id 3, time 2024-07-01"
+    assert line in done.stderr
+    assert "(--max-ahead allows more)" in done.stderr
 
 
 def test_rejected_rows_say_why(tmp_path: Path, folder: Path) -> None:
@@ -411,6 +420,20 @@ def test_alerts(tmp_path: Path, folder: Path) -> None:
     assert first
     assert {c["family"]: c["size"] for c in found} == first
     assert all(c["text"] for c in found)
+
+
+@pytest.mark.parametrize("kept", [False, True])
+def test_alerts_that_wait_at_the_end(tmp_path: Path, folder: Path, monkeypatch: pytest.MonkeyPatch, kept: bool) -> None:
+    """Without a checkpoint they are lost, and so is what tells of those over the limit."""
+    monkeypatch.setattr("swoop.spark.handle.DELIVERING", 0.5)
+    options = ("-w", "20s", "-k", 3, "--once", "--alert", "false", "--alert-limit", 2)
+    done = run("stream", folder, *options, *(("--checkpoint", tmp_path / "state") if kept else ()))
+    assert done.exit_code == 0, done.output
+    told = " ".join(done.stderr.split())
+    assert f"2 {'not delivered yet' if kept else 'lost'}" in told
+    assert "were given up or over the limit was not delivered" in told
+    assert ("the next run with this checkpoint tries again" in told) == kept
+    assert ("nothing is tried again without --checkpoint DIR; with it, the next run does" in told) != kept
 
 
 @pytest.mark.parametrize(

@@ -371,7 +371,10 @@ def test_words_for_nothing(watch: Callable[..., Watched]) -> None:
 
 def test_why_rows_were_not_used(watch: Callable[..., Watched]) -> None:
     source = Told(rows=20, late=2, rejected=4)
-    source.reasons.add(['time: cannot read "<img src=x>"', 'time: cannot read "soon"', "the id is null"])
+    source.reasons.add(
+        ['time: cannot read "<img src=x>"', 'time: cannot read "soon"', "the id is null"],
+        lambda place: '{"id": null, "time": 7, "text": "<b>x"}',
+    )
     late = SimpleNamespace(id="order 7", time=START, watermark=START + dt.timedelta(minutes=3))
     source.late_rows = [late]
     with serve(source) as page:
@@ -380,7 +383,7 @@ def test_why_rows_were_not_used(watch: Callable[..., Watched]) -> None:
         button.press("Enter")
         dialog = tab.locator("#why")
         expect(dialog.locator("li").first).to_have_text('2 time: cannot read "<img src=x>"')
-        expect(dialog.locator("li").nth(1)).to_have_text("1 the id is null")
+        expect(dialog.locator("li").nth(1)).to_have_text("1 the id is null; for example time 7, text <b>x")
         expect(dialog).to_contain_text("and 1 row whose reasons are not known here")
         expect(dialog).to_contain_text(
             "order 7 of 1 May 2024 12:00:00 UTC, when rows up to 1 May 2024 12:03:00 UTC had been processed"

@@ -113,6 +113,11 @@ def test_texts_of_any_type(kind: pa.DataType, times: list[int]) -> None:
         ({"threads": 1.5}, InvalidType, "threads must be an integer, not 1.5"),
         ({"window": None}, InvalidArgument, "the window of a history must be a duration or an integer, not None"),
         ({"window": "1 hour"}, InvalidData, "column 'time' has type int64, but times must be timestamps here"),
+        (
+            {"id": "key"},
+            InvalidData,
+            "Name it with id=..., or, where rows have no ids, add a column with one for each, such as row",
+        ),
         ({"time": "when"}, InvalidData, "no column 'when' for time; columns: 'id', 'time', 'tokens'. Name it with time="),
         ({"tokens": "id"}, InvalidData, "column 'id' has type int64; tokens must be lists"),
         ({"tokens": ["id"]}, InvalidType, "tokens must be the name of a column or a token function"),

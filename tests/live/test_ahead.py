@@ -12,7 +12,6 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from swoop.live import ahead
 from swoop.live.ahead import believe, merged, spans_of
 from tests.support.live_cases import SPEC, Row, table
 from tests.support.live_judge import latest_believed, reach, read
@@ -65,10 +64,13 @@ def test_a_wrong_clock_in_the_first_batch(folder: Path) -> None:
 
 
 def test_what_is_rejected_says_why(folder: Path) -> None:
-    batches(folder, [10], [999], max_ahead=9)
+    live = start(folder, replace(SPEC, lateness=2, max_ahead=9))
+    for batch, time in enumerate((10, 999)):
+        live.process(batch, table([Row(time, time, (1, 2))]))
     (row,) = read(folder, "rejected")
-    assert row["reason"] == "the time is ahead of the latest row by more than max_ahead" == ahead.REASON
+    assert row["reason"] == "the time is further ahead of the latest row than allowed (max_ahead)"
     assert json.loads(row["row"]) == {"id": 999, "time": 999, "tokens": [1, 2]}
+    assert live.reasons.lines() == [f"1: {row['reason']}; for example id 999, time 999, tokens [1, 2]"]
 
 
 @pytest.mark.parametrize(

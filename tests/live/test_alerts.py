@@ -209,8 +209,10 @@ def test_what_is_over_the_limit_is_told_with_the_next(folder: Path, monkeypatch:
     live.process(1, table(ROWS[10:15]))
     second = output.counts()
     assert second["alerts_waiting"] == 0
+    assert output.untold == second["alerts_left_out"]
     clock[0] += 61
     output._delivery._step()  # no alert comes that could tell of them
+    assert output.untold == 0
     assert to.told[-1] == {"kind": "left out", "left_out": second["alerts_left_out"]}
     assert second["alerts_left_out"] > first["alerts_left_out"]
     live.process(2, table(ROWS[15:]))

@@ -55,17 +55,24 @@ def checked_alert(settings: AlertSettings | None, similarity: Similarity, equal:
     return replace(settings, below=EQUAL[similarity.name])
 
 
-def summarise_alerts(handle: Any, before: Any) -> None:
-    """Say what became of the alerts of this run, if there were any."""
+def summarise_alerts(handle: Any, before: Any, kept: bool) -> None:
+    """Say what became of the alerts of this run, if there were any. ``kept`` is whether another run can deliver the rest."""
     stats = handle.stats
     sent, failed, left_out = (
         getattr(stats, name) - getattr(before, name) for name in ("alerts", "alerts_failed", "alerts_left_out")
     )
-    if sent or failed or left_out or stats.alerts_waiting:
+    waiting, untold = stats.alerts_waiting, handle.alerts_untold
+    if sent or failed or left_out or waiting:
         info(
             f"{counted(sent, 'alert', 'alerts')} delivered, {failed:,} given up, {left_out:,} over the limit, "
-            f"{stats.alerts_waiting:,} not delivered yet",
-            style=ORANGE if failed or stats.alerts_waiting else None,
+            f"{waiting:,} {'not delivered yet' if kept else 'lost'}",
+            style=ORANGE if failed or waiting else None,
         )
+    if untold:
+        info(f"  a message that {untold:,} were given up or over the limit was not delivered", style=ORANGE)
+    if (waiting or untold) and kept:
+        info("  the next run with this checkpoint tries again", style=ORANGE)
+    elif waiting or untold:
+        info("  nothing is tried again without --checkpoint DIR; with it, the next run does", style=ORANGE)
     if handle.alert_problem is not None:
         info(f"  the last that failed: {handle.alert_problem}", style=ORANGE)

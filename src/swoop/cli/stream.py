@@ -241,7 +241,7 @@ def stream(
         handle = start(options.once)
         steps.stop()
         view = find_family_view(as_json) if isinstance(join, FamilySpec) else find_view(as_json, measure)
-        code = _watch(handle, view, spark, pipe, start)
+        code = _watch(handle, view, spark, pipe, start, options.checkpoint is not None)
         if not options.equal and isinstance(join, JoinSpec) and join.k is not None and join.copies == "each":
             info(EQUAL_LEFT_OUT.format(k=join.k))
         return code
@@ -284,8 +284,15 @@ def _open_pipe(options: StreamOptions, closing: ExitStack) -> Pipe | None:
     return pipe
 
 
-def _watch(handle: Handle, view: View, spark: SparkSession, pipe: Pipe | None, start: Callable[[bool], Handle]) -> int:
-    """Show changes until the stream ends or is stopped."""
+def _watch(
+    handle: Handle,
+    view: View,
+    spark: SparkSession,
+    pipe: Pipe | None,
+    start: Callable[[bool], Handle],
+    kept: bool,
+) -> int:
+    """Show changes until the stream ends or is stopped. ``kept`` is whether another run can go on from the checkpoint."""
     before, began, warned, reasons = handle.stats, time.monotonic(), False, Reasons()
 
     def rate() -> float:
@@ -317,11 +324,11 @@ def _watch(handle: Handle, view: View, spark: SparkSession, pipe: Pipe | None, s
     if not warned:
         _warn_if_nothing_is_usable(handle)
     reasons.merge(handle.reasons)
-    code = _summarise(handle, reasons, before, time.monotonic() - began, view.what)
+    code = _summarise(handle, reasons, before, time.monotonic() - began, view.what, kept)
     return stopped[0] if stopped else code
 
 
-def _summarise(handle: Handle, reasons: Reasons, before: Any, seconds: float, what: str) -> int:
+def _summarise(handle: Handle, reasons: Reasons, before: Any, seconds: float, what: str, kept: bool) -> int:
     """Print the last lines, about this run. Returns the exit code: it is a failure if no row could be used."""
     stats = handle.stats
     rows, late, rejected, changes = (getattr(stats, name) - getattr(before, name) for name in COUNTED)
@@ -333,7 +340,7 @@ def _summarise(handle: Handle, reasons: Reasons, before: Any, seconds: float, wh
         info(f"with earlier runs of this checkpoint: {stats.rows:,} rows, {stats.changes:,} changes")
     for line in reasons.lines(HINTS):
         info(f"  rejected {line}", style=ORANGE)
-    summarise_alerts(handle, before)
+    summarise_alerts(handle, before, kept)
     if rows and reasons.rows >= rows:
         info("swoop: no row could be used; check --id, --time (--time-unit, --time-format) and --text or --tokens", style=RED)
         return FAILURE

@@ -7,13 +7,14 @@ from swoop.cli.console import info
 from swoop.look import RED
 from swoop.reading.files import Files
 from swoop.reading.sets import Reading
-from swoop.reasons import ID_NOT_UTF8, NOT_JSON, TEXT_NOT_UTF8, TIME_UNREADABLE
+from swoop.reasons import ID_NOT_UTF8, NOT_JSON, TEXT_NOT_UTF8, TIME_UNREADABLE, TOO_FAR_AHEAD
 
 HINTS = {
     TIME_UNREADABLE: "try --time-format or --time-unit",
     TEXT_NOT_UTF8: "try --encoding cp1252",
     ID_NOT_UTF8: "try --encoding cp1252",
     NOT_JSON: "if its letters are not UTF-8, try --encoding cp1252",
+    TOO_FAR_AHEAD: "--max-ahead allows more",
 }
 """What may help against reasons."""
 

@@ -33,7 +33,7 @@ METRICS = (
 )  # fmt: skip
 ALERTS = ("alerts", "alerts_failed", "alerts_left_out", "alerts_waiting")  # shown once there was one
 TEXT = 280  # characters of a text beside another one
-REASONS, REASON = 20, 160  # reasons of rejected rows that are shown, and characters of each
+REASONS, REASON = 20, 240  # reasons of rejected rows that are shown, and characters of each
 TOKENS = 80  # of each kind, where there is no text
 WORDS = 500  # tokens of each kind to search in, where there is one
 RATE_SPAN = 10.0
@@ -188,7 +188,7 @@ def _unused(sources: Sequence[Source | FamilySource]) -> dict[str, Any]:
     late: list[list[Any]] = []
     for source in sources:
         if (reasons := getattr(source, "reasons", None)) is not None:
-            rejected.update({kind: (count, reasons.examples[kind]) for kind, count in list(reasons.counts.items())})
+            rejected.update({kind: (count, reasons.example(kind)) for kind, count in list(reasons.counts.items())})
         rows = getattr(source, "late_rows", ())
         late = late or [[_short(shown_id(row.id)), shown_time(row.time), shown_time(row.watermark)] for row in rows]
     most = sorted(rejected.values(), key=lambda of: -of[0])[:REASONS]

@@ -73,10 +73,17 @@ def read_table(data: Any) -> Columns:
     return {name: table.column(name) for name in table.column_names}
 
 
+def how_to_name(argument: str) -> str:
+    """What to do about a column that is not there, or more than once."""
+    if argument == "id":
+        return "Name it with id=..., or, where rows have no ids, add a column with one for each, such as row numbers"
+    return f"Name it with {argument}=..."
+
+
 def find_column(columns: Columns, name: Any, argument: str) -> Any:
     if name not in columns:
         available = ", ".join(map(repr, columns)) or "none"
-        raise InvalidData(f"there is no column {name!r} for {argument}; columns: {available}. Name it with {argument}=...")
+        raise InvalidData(f"there is no column {name!r} for {argument}; columns: {available}. {how_to_name(argument)}")
     return columns[name]
 
 

@@ -8,7 +8,7 @@ from typing import Any
 import pyarrow as pa
 
 from swoop.errors import InvalidData, InvalidType
-from swoop.join.columns import as_chunks, read_table
+from swoop.join.columns import as_chunks, how_to_name, read_table
 
 Named = Sequence[tuple[str, str]]
 """What arguments name: pairs of an argument and the name of a column."""
@@ -81,7 +81,7 @@ def _check(there: Sequence[Any], named: Named) -> None:
         if there.count(name) != 1:
             wrong = "there is more than one column" if name in there else "there is no column"
             shown = ", ".join(map(repr, there)) or "none"
-            raise InvalidData(f"{wrong} {name!r} for {argument}; columns: {shown}. Name it with {argument}=...")
+            raise InvalidData(f"{wrong} {name!r} for {argument}; columns: {shown}. {how_to_name(argument)}")
 
 
 def _together(tables: list[pa.Table], names: Sequence[str]) -> dict[str, pa.ChunkedArray]:

@@ -19,11 +19,10 @@ import pyarrow as pa
 import pyarrow.compute as pc
 
 from swoop.readable import rows_of
+from swoop.reasons import TOO_FAR_AHEAD
 
 AGREEING = 10
 """Rows ahead, with none that is not in between, after which a stream has moved on."""
-
-REASON = "the time is ahead of the latest row by more than max_ahead"
 
 NO_SPANS = np.empty((0, 3), np.int64)
 
@@ -94,7 +93,7 @@ def split_ahead(rows: pa.Table, latest: int | None) -> tuple[pa.Table, pa.Table]
     return rows.filter(pc.invert(beyond)), rows.filter(beyond)
 
 
-def rejected_rows(rows: pa.Table, reason: str = REASON) -> pa.Table:
+def rejected_rows(rows: pa.Table, reason: str = TOO_FAR_AHEAD) -> pa.Table:
     """Rows that are not taken, as the rejected output has them; by default, those that are not believed."""
     lines = [json.dumps(row, default=_in_json, ensure_ascii=False) for row in rows_of(rows)]
     return pa.table({"reason": pa.array([reason] * len(lines), pa.string()), "row": pa.array(lines, pa.string())})

@@ -184,6 +184,11 @@ class AlertOutput:
         }
 
     @property
+    def untold(self) -> int:
+        """How many alerts were left out or given up, and no message has told of them."""
+        return self._queue.untold
+
+    @property
     def problem(self) -> str | None:
         """Why an alert could not be delivered the last time that one could not; None if all could."""
         return self._delivery.problem

@@ -187,9 +187,11 @@ class ResumableStream(Generic[Result, Stats]):
         since = before.written if state.key in self._earlier else None
         self._checkpoint.check()
         if state.batch != before.batch:
-            self._rejected.put(state, sort_rejected(rejected), counted.rejected, since)
+            rejected = sort_rejected(rejected)
+            self._rejected.put(state, rejected, counted.rejected, since)
             if rejected.num_rows:
-                self.reasons.add(rejected.column("reason").to_pylist())
+                rows = rejected["row"]
+                self.reasons.add(rejected["reason"].to_pylist(), lambda place: str(rows[place].as_py()))
             late = self._spec.shown(sort_rows(late)) if late.num_rows else late
             self._late.put(state, late, counted.late, since)
             if late.num_rows and before.watermark is not None:

@@ -192,6 +192,11 @@ class LiveHandle(Generic[Live]):
         return stats if self._alerts is None else replace(stats, **self._alerts.counts())
 
     @property
+    def alerts_untold(self) -> int:
+        """How many alerts were given up or over the limit, and no message that tells of them has been delivered."""
+        return 0 if self._alerts is None else self._alerts.untold
+
+    @property
     def alert_problem(self) -> str | None:
         """Why an alert could not be delivered the last time that one could not; None if all could."""
         return None if self._alerts is None else self._alerts.problem

@@ -13,6 +13,7 @@ from pyspark.sql import types as T  # noqa: N812
 
 from swoop import reasons
 from swoop.errors import InvalidArgument, InvalidData, InvalidType
+from swoop.join.columns import how_to_name
 from swoop.join.kept import check_keep
 from swoop.similarity import MAX_SET_SIZE
 from swoop.text.functions import TokenFunction
@@ -56,7 +57,7 @@ class Names:
             if sets.columns.count(name) != 1:
                 there = ", ".join(map(repr, sets.columns))
                 wrong = "there is no column" if name not in sets.columns else "there is more than one column"
-                raise InvalidData(f"{wrong} {name!r} for {argument}; columns: {there}. Name it with {argument}=...")
+                raise InvalidData(f"{wrong} {name!r} for {argument}; columns: {there}. {how_to_name(argument)}")
         for name in self.by:
             if not isinstance(sets.schema[name].dataType, _KEY_TYPES):
                 given = sets.schema[name].dataType.simpleString()
