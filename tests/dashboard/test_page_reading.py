@@ -213,6 +213,39 @@ def test_what_differs_is_a_button_away(watch: Callable[..., Watched]) -> None:
         expect(tab.get_by_role("button", name="and 2 more pairs of the same tokens")).to_be_visible()
 
 
+@pytest.mark.parametrize("size", [LAPTOP, PHONE])
+@pytest.mark.parametrize(
+    "begin",
+    [
+        "W" * 300,
+        "W" * 230,
+        "see " + "W" * 90 + " and " + "W" * 70,
+        "W" * 8 + "\u200b" + "W" * 120,
+        "W" * 11 + "\U0001f600" + "W" * 120,
+    ],
+)
+def test_a_long_word_that_both_have_hides_no_difference(
+    watch: Callable[..., Watched], begin: str, size: tuple[int, int]
+) -> None:
+    posts = Posts(k=1)
+    for own in ("one", "two"):
+        posts.post(f"{begin} same long word tail {own}")
+    with serve(posts) as page:
+        tab = sized(watch(page, width=size[0]), size)
+        settled(tab)
+        expect(tab.locator(".pair mark")).to_have_text(["two", "one"])
+        wait_until(tab, lambda: bool(tab.evaluate(f"[...document.querySelectorAll('.side mark')].every({SEEN})")))
+        expect(tab.locator(".pair .rest")).to_have_text("more")
+        left = "(text) => [...text.childNodes].map((part) => (part.className === 'middle' ? '…' : part.textContent)).join('')"
+        shown = tab.locator(".pair .text").first.evaluate(left)
+        assert re.search(r"…\s*…|<[U+0-9A-F]*…|…[U+0-9A-F]*>", shown) is None, shown
+        assert "\ufffd" not in shown  # no half of a letter
+        tab.locator(".pair .rest").click()
+        whole = str(tab.locator(".pair .text").first.inner_text())
+        assert whole.endswith("same long word tail two")
+        assert len(whole) > len(shown)
+
+
 def test_cards_and_bars_are_linked_both_ways(watch: Callable[..., Watched], page: Page, posts: Posts) -> None:
     tab = sized(watch(page, width=1400), LAPTOP)
     settled(tab)
