@@ -27,7 +27,8 @@ td, th { border-top: 1px solid var(--line); padding: .6rem; text-align: left;
          vertical-align: top; overflow-wrap: anywhere; }
 th { color: var(--quiet); font-weight: 500; }
 th:first-child, td:first-child { width: 5rem; font-variant-numeric: tabular-nums; }
-mark { background: var(--wash); color: inherit; border-radius: .2em; padding: 0 .1em; }
+mark { background: var(--wash); color: inherit; border-radius: .2em; padding: 0 .1em;
+       text-decoration: underline 2px var(--accent); text-underline-offset: 2.5px; text-decoration-skip-ink: none; }
 h2 { margin-top: 2.5rem; font-weight: 600; } h3 { font-weight: 600; margin: 1.5rem 0 .25rem; }
 ul { list-style: none; margin: .5rem 0; padding: 0; } li { margin: .25rem 0; } li span { color: var(--quiet); }
 figure { margin: 2rem 0; padding: 1rem; background: #fff; border: 1px solid var(--line); border-radius: 12px;
