@@ -2,10 +2,13 @@
 
 from __future__ import annotations
 
+import re
+
 from hypothesis import example, given
 from hypothesis import strategies as st
 
 from swoop.marking import contents, marked, shortened, words_of
+from swoop.unseen import printable
 
 texts = st.text(st.sampled_from("ab c,é\u0939\u093f"), max_size=300)
 
@@ -40,6 +43,20 @@ def test_many_differences_and_words_without_end() -> None:
         "https://a.b/c?d,",
         "\u0939\u093f\u0928\u094d\u0926\u0940",
     }
+
+
+@given(st.text(st.sampled_from("ab \u200b\u202e"), max_size=300), texts, st.sampled_from([40, 60, 280]))
+def test_names_of_hidden_characters_stay_whole(text: str, other: str, longest: int) -> None:
+    for part in marked(printable(text), words_of(printable(other)), longest):
+        assert "U+20" not in re.sub(r"<U\+20(0B|2E)>", "", part.text)
+        assert part.text.count("<") == part.text.count(">")
+
+
+def test_a_hidden_character_is_marked_as_a_word() -> None:
+    hidden, plain = printable("zero\u200bwidth"), "zerowidth"
+    assert [*marked(hidden, words_of(plain), 280)] == [(hidden, True)]
+    assert [part.text for part in marked(hidden, words_of("zero width"), 280) if part.differs] == ["<U+200B>"]
+    assert [part.text for part in marked(hidden, words_of(printable("\u200bzero")), 280) if part.differs] == ["width"]
 
 
 words = st.text("ab", max_size=40)

@@ -389,10 +389,12 @@ def skyband(join: HasSkyband, now: Time | None = None) -> Chart:
 
 
 class _TimeAxis:
-    """Times as numbers, and an axis that shows them as integers, or as dates in their own time zone."""
+    """Times as numbers, and an axis that shows them as integers, or as dates: in UTC, or without a zone as they are."""
 
     def __init__(self, times: Iterable[Time]) -> None:
-        self.dates = isinstance(next(iter(times), 0), dt.datetime)
+        first = next(iter(times), 0)
+        self.dates = isinstance(first, dt.datetime)
+        self.zone = "UTC" if isinstance(first, dt.datetime) and first.tzinfo is not None else None
 
     def number(self, time: Any) -> Any:
         if not isinstance(time, dt.datetime):
@@ -402,6 +404,8 @@ class _TimeAxis:
     def x(self, alt: Any, field: str, title: str | None = None) -> Any:
         scale = alt.Scale(type="utc", nice=False) if self.dates else alt.Scale(zero=False, nice=False)
         axis = {**AXIS, "format": CLOCK} if self.dates else {**AXIS, "format": "d", "tickMinStep": 1}
+        if self.zone:
+            title = f"{title} ({self.zone})" if title else self.zone
         return alt.X(f"{field}:{'T' if self.dates else 'Q'}", title=title, scale=scale, axis=alt.Axis(**axis))
 
 

@@ -18,6 +18,9 @@ CONTEXT = 40  # characters around a difference that are shown of a long text
 BEGINNING = 80  # of a long text, by which people recognise it
 WORD = 60  # characters of a long word
 
+_NAMED = re.compile(r"<U\+[0-9A-F]{4,6}>")  # a hidden character in a printable text
+_NAME = 10  # characters of such a name
+
 
 class Part(NamedTuple):
     """A part of a text, and whether it consists of words that the other text does not have."""
@@ -28,9 +31,9 @@ class Part(NamedTuple):
 
 @cache
 def _word() -> re.Pattern[str]:
-    """An address of the web, or a run of letters, marks, digits and ``_``."""
+    """An address of the web, the name of a hidden character, or a run of letters, marks, digits and ``_``."""
     marks = "".join(chr(code) for code in range(0x300, 0x20000) if unicodedata.category(chr(code))[0] == "M")
-    return re.compile(rf"(?:https?://|www\.)\S+|[\w{marks}]+", re.IGNORECASE)
+    return re.compile(rf"(?:https?://|www\.)\S+|{_NAMED.pattern}|[\w{marks}]+", re.IGNORECASE)
 
 
 def words_of(text: str) -> frozenset[str]:
@@ -185,7 +188,14 @@ def _whole_words(text: str, begin: int, end: int) -> tuple[int, int]:
     if end < len(text):
         space = text.rfind(" ", max(end - CONTEXT // 2, begin + 1), end + 1)
         end = space if space >= 0 else end
-    return begin, end
+    return _whole_name(text, begin), _whole_name(text, end)
+
+
+def _whole_name(text: str, at: int) -> int:
+    """A place that is not within the name of a hidden character."""
+    begin = text.rfind("<", max(0, at - _NAME), at)
+    found = _NAMED.match(text, begin) if begin >= 0 else None
+    return begin if found and found.end() > at else at
 
 
 @dataclass(frozen=True)

@@ -213,6 +213,83 @@ def test_what_differs_is_a_button_away(watch: Callable[..., Watched]) -> None:
         expect(tab.get_by_role("button", name="and 2 more pairs of the same tokens")).to_be_visible()
 
 
+@pytest.mark.parametrize("size", [LAPTOP, PHONE])
+@pytest.mark.parametrize(
+    "begin",
+    [
+        "W" * 300,
+        "W" * 230,
+        "see " + "W" * 90 + " and " + "W" * 70,
+        "W" * 8 + "\u200b" + "W" * 120,
+        "W" * 11 + "\U0001f600" + "W" * 120,
+    ],
+)
+def test_a_long_word_that_both_have_hides_no_difference(
+    watch: Callable[..., Watched], begin: str, size: tuple[int, int]
+) -> None:
+    posts = Posts(k=1)
+    for own in ("one", "two"):
+        posts.post(f"{begin} same long word tail {own}")
+    with serve(posts) as page:
+        tab = sized(watch(page, width=size[0]), size)
+        settled(tab)
+        expect(tab.locator(".pair mark")).to_have_text(["two", "one"])
+        wait_until(tab, lambda: bool(tab.evaluate(f"[...document.querySelectorAll('.side mark')].every({SEEN})")))
+        expect(tab.locator(".pair .rest")).to_have_text("more")
+        left = "(text) => [...text.childNodes].map((part) => (part.className === 'middle' ? '…' : part.textContent)).join('')"
+        shown = tab.locator(".pair .text").first.evaluate(left)
+        assert re.search(r"…\s*…|<[U+0-9A-F]*…|…[U+0-9A-F]*>", shown) is None, shown
+        assert "\ufffd" not in shown  # no half of a letter
+        tab.locator(".pair .rest").click()
+        whole = str(tab.locator(".pair .text").first.inner_text())
+        assert whole.endswith("same long word tail two")
+        assert len(whole) > len(shown)
+
+
+CONTRAST = """(it) => {
+  const context = new OffscreenCanvas(1, 1).getContext("2d", { willReadFrequently: true });
+  const light = (colour) => {
+    context.fillStyle = colour;
+    context.fillRect(0, 0, 1, 1);
+    const shares = [...context.getImageData(0, 0, 1, 1).data].map((part) => part / 255);
+    const [red, green, blue] = shares.map((part) => (part <= 0.04045 ? part / 12.92 : ((part + 0.055) / 1.055) ** 2.4));
+    return 0.2126 * red + 0.7152 * green + 0.0722 * blue;
+  };
+  const line = it.tagName === "MARK" ? getComputedStyle(it).textDecorationColor : getComputedStyle(it).borderTopColor;
+  const [low, high] = [light(line), light(getComputedStyle(it.closest(".pair, dialog")).backgroundColor)].sort((a, b) => a - b);
+  return (high + 0.05) / (low + 0.05);
+}"""
+
+
+@pytest.mark.parametrize("colours", ["light", "dark"])
+def test_what_differs_stands_out(watch: Callable[..., Watched], colours: str) -> None:
+    posts = Posts(k=1)
+    for text in ("zero\u200bwidth \u202ehere", "zerowidth here"):
+        posts.post(text)
+    with serve(posts) as page:
+        tab = watch(page, color_scheme=colours).tab
+        expect(tab.locator(".pair mark")).to_have_text(["zerowidth", "zero<U+200B>width <U+202E>"])
+        settled(tab)
+        tab.locator(".pair .ask").click()
+        for place in (".pair mark", "#why mark"):
+            mark = tab.locator(place).first
+            expect(mark).to_have_css("text-decoration-line", "underline")
+            assert mark.evaluate(CONTRAST) >= 3
+        tab.keyboard.press("Escape")
+        join = swoop.TopKJoin(k=1, window=10)
+        for time, token in enumerate("xy"):
+            join.insert(["both", token], time)
+        page.show(join)
+        expect(tab.locator(".pair .own")).to_have_count(2)
+        tab.locator(".pair .ask").click()
+        for place in (".pair", "#why"):
+            own, shared = tab.locator(f"{place} .own").first, tab.locator(f"{place} .shared").first
+            assert own.evaluate(CONTRAST) >= 3
+            ground = "(it) => getComputedStyle(it).backgroundColor"
+            assert own.evaluate(ground) != shared.evaluate(ground)
+            assert shared.evaluate(CONTRAST) < 1.5
+
+
 def test_cards_and_bars_are_linked_both_ways(watch: Callable[..., Watched], page: Page, posts: Posts) -> None:
     tab = sized(watch(page, width=1400), LAPTOP)
     settled(tab)

@@ -6,11 +6,15 @@ Tests of swoop.demo.waves.
 from __future__ import annotations
 
 import datetime as dt
+import re
 from pathlib import Path
 
 import swoop
 from swoop.demo.report import write_report
-from swoop.demo.waves import Waves
+from swoop.demo.waves import Texts, Waves
+from swoop.look import COLOURS
+from tests.support.posts import Posts
+from tests.support.waves import SAME
 from tests.support.waves import Waves as Source
 
 
@@ -48,8 +52,36 @@ def test_a_wave_is_remembered_as_it_was_when_it_was_largest(tmp_path: Path) -> N
     pairs = [(pair, str(pair.newer), str(pair.older)) for pair in join.topk()]
     write_report(tmp_path / "page.html", "A summary.", waves.largest(), pairs, join.changes(), changes)
     page = (tmp_path / "page.html").read_text(encoding="utf-8")
-    assert "20 posts, the same text, from 12:00:00 to 12:00:57" in page
+    assert "20 posts, the same text, from 12:00:00 to 12:00:57 UTC" in page
     assert "20 posts, 2 different texts" in page
     assert "<mark>tonight</mark>" in page
     assert "win a <mark>phone</mark></bdi> <small>2 copies</small>" in page
     assert page.count("<svg") == 2
+
+
+def test_charts_name_texts_and_zones_and_follow_the_colours_of_the_page(tmp_path: Path) -> None:
+    source, posts, texts = Source("1 min"), Posts(k=5), Texts()
+    posts.rows = 1000  # so that no number is of two texts
+    for _ in range(60):
+        source.post()
+        posts.post()
+        texts.look(posts, source)
+    write_report(tmp_path / "page.html", "A summary.", [], [], posts.changes(), source.changes(), texts.of)
+    page = (tmp_path / "page.html").read_text(encoding="utf-8")
+    families, pairs = re.findall("<figure>(.*?)</figure>", page, re.DOTALL)
+    shown = [re.findall(r">([^<>]+)</text>", chart) for chart in (families, pairs)]
+    assert SAME[:43] + "…" in shown[0]
+    assert all("UTC" in labels for labels in shown)
+    labels = [label for label in shown[1] if " ~ " in label]
+    assert labels
+    assert not any(re.fullmatch(r"\d+ ~ \d+", label) for label in labels)
+    beginnings = {text if len(text) <= 22 else text[:21] + "…" for text in posts.said.values()}
+    assert all(part.strip() in {text.strip() for text in beginnings} for label in labels for part in label.split(" ~ "))
+    for chart in (families, pairs):
+        width = float(re.search(r'<svg[^>]* width="([\d.]+)"', chart)[1])  # type: ignore[index]
+        assert width > 700  # of which the bars take 460
+        used = set(re.findall(r'(?:fill|stroke)="(#\w+)"', chart))
+        followed = {light for light, _ in COLOURS.values()}
+        assert used - followed <= {"#c07a1c"}  # amber, which is seen on both grounds
+    for name, (light, _) in COLOURS.items():
+        assert f'svg [fill="{light}"] {{ fill: var(--{name}); }}' in page

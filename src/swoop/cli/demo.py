@@ -25,7 +25,7 @@ from swoop.cli.session import spark_session
 from swoop.cli.stream import STOPPING, begin_to_stop, interruptible, quiet_log, serve_page
 from swoop.cli.views import picture, short, sides
 from swoop.demo.feed import Feed, write_posts
-from swoop.demo.waves import Waves
+from swoop.demo.waves import Texts, Waves
 
 if TYPE_CHECKING:
     from pyspark.sql import SparkSession
@@ -67,7 +67,7 @@ def _demo(seconds: float | None, port: int | None, report: Path, title: str, fol
     stopped = closing.enter_context(interruptible())  # after Spark, which installs its own handler for Ctrl-C
     page = closing.enter_context(serve_page(port, title, origin="simulated posts"))
     feeds = Feeds([page.board.take_changes] if page else [])
-    shown = Shown(*_start(spark, folder, feeds), Waves())
+    shown = Shown(*_start(spark, folder, feeds), Waves(), Texts())
     if page is not None:
         page.show(shown.pairs)
         page.show(shown.families)
@@ -89,7 +89,7 @@ def _demo(seconds: float | None, port: int | None, report: Path, title: str, fol
     pairs = [(pair, *shown.pairs.texts(pair)) for pair in shown.pairs.topk()]
     stopping = [begin_to_stop(handle, spark) for handle in (shown.pairs, shown.families)]
     changes, family_changes = Changes.joined(feeds.pairs), FamilyChanges.joined(feeds.families)
-    write_report(report, told, shown.waves.largest(), pairs, changes, family_changes)
+    write_report(report, told, shown.waves.largest(), pairs, changes, family_changes, shown.texts.of)
     for thread in stopping:
         thread.join(STOPPING)
     info(f"report: {report.resolve()}")
@@ -137,6 +137,7 @@ class Shown:
     pairs: StreamHandle
     families: FamilyHandle
     waves: Waves
+    texts: Texts
 
     def picture(self, console: Console, rate: float) -> Group:
         """The largest families above the top-k."""
@@ -187,6 +188,7 @@ def _watch(shown: Shown, started: float, seconds: float | None, stopped: list[in
     def keep_going(pause: float) -> bool:
         time.sleep(pause)
         shown.waves.look(families)
+        shown.texts.look(pairs, families)
         is_active = pairs.is_active and families.is_active
         return is_active and not stopped and (seconds is None or time.monotonic() < started + seconds)
 

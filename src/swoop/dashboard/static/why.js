@@ -67,7 +67,7 @@ function pairContent(found) {
 }
 
 function member([id, time]) {
-  return element("li", { class: "own" }, named(id), ...(time === null ? [] : [` ${clock(time, time)}`]));
+  return element("li", {}, named(id), ...(time === null ? [] : [` ${clock(time, time)}`]));
 }
 
 function familyContent(family) {
