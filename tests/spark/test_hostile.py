@@ -17,9 +17,9 @@ from pyspark.sql import SparkSession
 from swoop import oracle
 from swoop.errors import InvalidData
 from swoop.join.slices import Extent
-from swoop.live.ahead import REASON
 from swoop.live.manifest import result_files
 from swoop.oracle import Record
+from swoop.reasons import TOO_FAR_AHEAD
 from swoop.spark import explain, rejected, rows, topk_changes, topk_history, topk_stream, transitions
 from swoop.times import FIRST_DATETIME, LATEST
 from tests.support.hostile import MOST, NAMES, READ, HostileRow, as_given, bad_rows, good_rows, write
@@ -45,7 +45,7 @@ class Case:
         bad = [[row for row in bad_rows(rng, kind) if texts or row.reason != "the text is not UTF-8"] for _ in good]
         if texts:
             tomorrow = good[1][-1].time + 86_400_000_000  # type: ignore[operator]
-            bad[1].append(replace(good[1][0], time=tomorrow, reason=REASON))
+            bad[1].append(replace(good[1][0], time=tomorrow, reason=TOO_FAR_AHEAD))
         self.files = [rng.sample([*some, *others], len(some) + len(others)) for some, others in zip(good, bad, strict=True)]
         self.bad = [row for part in bad for row in part]
         self.records = [row.record(kind) for row in sorted((row for part in good for row in part), key=_order)]
@@ -61,9 +61,9 @@ class Case:
         assert Counter(reason for reason, _ in found) == Counter(row.reason for row in self.bad)
         given = Counter((row.reason, _shown(row.id)) for row in self.bad)
         told = [(reason, json.loads(row)) for reason, row in found]
-        assert Counter((reason, row["id" if reason == REASON else NAMES["id"]]) for reason, row in told) == given
+        assert Counter((reason, row["id" if reason == TOO_FAR_AHEAD else NAMES["id"]]) for reason, row in told) == given
         for reason, row in told:
-            assert set(row) == set(NAMES) if reason == REASON else set(NAMES.values()) < set(row)
+            assert set(row) == set(NAMES) if reason == TOO_FAR_AHEAD else set(NAMES.values()) < set(row)
 
 
 def _order(row: HostileRow) -> Any:
