@@ -91,7 +91,7 @@ def finished(panels: Sequence[Any], columns: int = 3) -> Any:
 
     return (
         alt.concat(*panels, columns=columns)
-        .configure(font=FONT)
+        .configure(font=FONT, padding={"left": 24, "right": 12, "top": 5, "bottom": 5})  # fonts of readers may be wider
         .configure_view(strokeOpacity=0)
         .configure_axis(
             labelFontSize=11,
