@@ -18,10 +18,12 @@ dialog.addEventListener("click", (event) => {
   if (event.target === dialog) dialog.close();
 });
 
-// What was opened may have left the page meanwhile, and the focus with it.
+// What was opened may have left the page meanwhile, and the focus with it. Browsers bring it back to what is still there, and
+// somebody may have moved on from there before this is called.
 dialog.addEventListener("close", () => {
   point("");
-  comeBack();
+  const there = document.activeElement;
+  if (!there || there === document.body || dialog.contains(there)) comeBack();
 });
 
 // The address of the page names the pair that is open, so that it can be passed on.
