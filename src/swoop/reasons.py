@@ -8,6 +8,8 @@ from dataclasses import dataclass, field
 from types import MappingProxyType
 from typing import Any
 
+from swoop.unseen import clipped
+
 SHOWN = 60  # characters of a value that a reason has
 OF_VALUE, OF_ROW = 30, 100  # characters of each value of a row that is an example, and of all of them
 PARSED = 100_000  # characters of a row; of a longer one, only the beginning is shown
@@ -118,15 +120,11 @@ def shown_row(row: str, reason: str | None = None) -> str:
     except (ValueError, RecursionError):
         found = None
     if not isinstance(found, dict):
-        return _clipped(row, OF_ROW)
+        return clipped(row, OF_ROW)
     names = sorted(found, key=lambda name: name not in ("id", "time"))
     values = {name: found[name] for name in names if found[name] is not None and found[name] != reason}
     texts = (
         (name, value.encode(errors="replace").decode() if isinstance(value, str) else json.dumps(value))
         for name, value in values.items()
     )
-    return _clipped(", ".join(f"{name} {_clipped(text, OF_VALUE)}" for name, text in texts), OF_ROW)
-
-
-def _clipped(text: str, most: int) -> str:
-    return text if len(text) <= most else f"{text[: most - 1]}…"
+    return clipped(", ".join(f"{name} {clipped(text, OF_VALUE)}" for name, text in texts), OF_ROW)

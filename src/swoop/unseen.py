@@ -84,3 +84,12 @@ def printable_lines(text: str) -> str:
     'win a\nphone<U+202E>'
     """
     return "\n".join(map(printable, text.split("\n")))
+
+
+def clipped(text: str, longest: int) -> str:
+    """The beginning of a text, with an ellipsis if that is not all.
+
+    >>> clipped("swoop", 4), clipped("swoop", 5)
+    ('swo…', 'swoop')
+    """
+    return text if len(text) <= longest else f"{text[: longest - 1]}…"

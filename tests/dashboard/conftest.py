@@ -6,12 +6,15 @@ import time
 from collections.abc import Callable, Iterator
 
 import pytest
-from playwright.sync_api import Browser, sync_playwright
+from playwright.sync_api import Browser, expect, sync_playwright
 from playwright.sync_api import Page as Tab
 
 from swoop.dashboard import Page
 from swoop.dashboard.bundle import bundle
 from tests.support.setup import BROWSER, find_browser, lacking
+
+LAPTOP, SMALL, PHONE = (1440, 790), (1366, 650), (390, 844)
+SEEN = "(mark) => mark.getBoundingClientRect().bottom <= mark.closest('.text').getBoundingClientRect().bottom + 2"
 
 ARGUMENTS = [
     "--headless",
@@ -83,3 +86,13 @@ def wait_until(tab: Tab, holds: Callable[[], bool], seconds: float = 15) -> None
     while not holds():
         assert time.monotonic() < end, "it did not come true"
         tab.wait_for_timeout(50)
+
+
+def settled(tab: Tab) -> None:
+    """Wait until all is loaded and drawn."""
+    expect(tab.locator("#timeline canvas")).to_be_visible(timeout=30_000)
+
+
+def sized(watched: Watched, size: tuple[int, int]) -> Tab:
+    watched.tab.set_viewport_size({"width": size[0], "height": size[1]})
+    return watched.tab

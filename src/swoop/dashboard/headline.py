@@ -5,9 +5,8 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import Any
 
-from swoop.dashboard.wire import clipped
 from swoop.times import WindowSpec
-from swoop.unseen import printable
+from swoop.unseen import clipped, printable
 
 UNITS = (("day", 86_400_000_000), ("hour", 3_600_000_000), ("minute", 60_000_000), ("second", 1_000_000), ("ms", 1000))
 NAME = 80  # characters of where the stream comes from
@@ -22,7 +21,7 @@ def headline(sources: Sequence[Any], origin: str | None) -> list[str]:
     """
     asked = [spec for source in sources if hasattr(spec := getattr(source, "spec", source), "window")]
     parts = [_wanted(spec) for spec in asked] + [_window(spec.window) for spec in asked] + [_measure(spec) for spec in asked]
-    parts += [] if origin is None else [clipped(printable(origin), NAME)[0]]
+    parts += [] if origin is None else [clipped(printable(origin), NAME)]
     return list(dict.fromkeys(part for part in parts if part))
 
 

@@ -16,11 +16,11 @@ from swoop.dashboard.headline import headline
 from swoop.dashboard.lives import Lives
 from swoop.dashboard.pace import Pace
 from swoop.dashboard.timeline import Timeline
-from swoop.dashboard.wire import clipped, facts_of, key_of, shown_id, shown_texts, shown_time, shown_tokens, stairs
+from swoop.dashboard.wire import facts_of, key_of, shown_id, shown_texts, shown_time, shown_tokens, stairs
 from swoop.errors import NotInWindow
 from swoop.results import Explanation, Pair
 from swoop.times import Time
-from swoop.unseen import printable
+from swoop.unseen import clipped, printable
 
 if TYPE_CHECKING:
     from swoop.dashboard.board import Source
@@ -196,7 +196,7 @@ def _unused(sources: Sequence[Source | FamilySource]) -> dict[str, Any]:
 
 
 def _short(text: str) -> str:
-    return clipped(printable(text), REASON)[0]
+    return clipped(printable(text), REASON)
 
 
 def _status(sources: Sequence[Source | FamilySource]) -> dict[str, str | None]:
@@ -209,4 +209,4 @@ def _status(sources: Sequence[Source | FamilySource]) -> dict[str, str | None]:
 
 def _reason(error: BaseException) -> str:
     lines = str(error).strip().splitlines()
-    return clipped(printable(f"{type(error).__name__}: {lines[0] if lines else 'no message'}"), 300)[0]
+    return clipped(printable(f"{type(error).__name__}: {lines[0] if lines else 'no message'}"), 300)

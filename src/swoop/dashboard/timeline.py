@@ -7,11 +7,11 @@ from collections.abc import Callable, Hashable, Iterable
 from dataclasses import dataclass
 from typing import Any
 
-from swoop.dashboard.wire import clipped, facts_of, key_of, shown_time
+from swoop.dashboard.wire import facts_of, key_of, shown_time
 from swoop.results import Change, Pair
 from swoop.stays import Stay, Stays, stay_key
 from swoop.times import Time
-from swoop.unseen import printable
+from swoop.unseen import clipped, printable
 
 BEGINNING = 60  # characters of the text of a pair, by which people recognise it
 
@@ -103,7 +103,7 @@ def _row(stay: Stay) -> dict[str, Any]:
 
 
 def _beginning(text: str | None) -> str | None:
-    return None if text is None else clipped(printable(" ".join(text[: 4 * BEGINNING].split())), BEGINNING)[0]
+    return None if text is None else clipped(printable(" ".join(text[: 4 * BEGINNING].split())), BEGINNING)
 
 
 def _reached(end: Time, now: Time) -> bool:

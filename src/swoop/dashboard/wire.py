@@ -120,15 +120,6 @@ def _in_order(tokens: Iterable[Token], most: int) -> list[str]:
     return [shown_id(token) for token in sorted(tokens, key=lambda token: (type(token).__name__, token))[:most]]
 
 
-def clipped(text: str, length: int) -> tuple[str, bool]:
-    """A text cut to a maximum length, and whether anything was cut off.
-
-    >>> clipped("swoop", 4), clipped("swoop", 5)
-    (('swo…', True), ('swoop', False))
-    """
-    return (text, False) if len(text) <= length else (text[: length - 1] + "…", True)
-
-
 def stairs(steps: Sequence[SkybandStep]) -> list[list[Any]]:
     """The skyband as lists ``[until, similarity]``. Very many steps are thinned out, each group at the height of its first."""
     size = max(1, math.ceil(len(steps) / STEPS))

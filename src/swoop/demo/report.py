@@ -12,7 +12,7 @@ from swoop.demo.waves import Wave
 from swoop.look import COLOURS, FONT, variables
 from swoop.marking import Part, how_same, marked, marked_together, words_of
 from swoop.results import Changes, FamilyChanges, Id, Pair
-from swoop.unseen import printable, printable_lines
+from swoop.unseen import clipped, printable, printable_lines
 
 TEXTS, LONGEST = 4, 500  # different texts of a wave, and characters of each
 NAME = 22  # characters of a text by which a bar of a chart is known; of a family twice as many
@@ -147,7 +147,7 @@ def _name_rows(rows: list[dict[str, Any]], text_of: Callable[[Id], str | None]) 
 
     def beginning(name: Any, longest: int) -> str:
         text = text_of(name)
-        return str(name) if text is None else _clipped(printable(text).replace("<", "‹"), longest)
+        return str(name) if text is None else clipped(printable(text).replace("<", "‹"), longest)
 
     names: dict[int, str] = {}
     for row in rows:
@@ -158,8 +158,3 @@ def _name_rows(rows: list[dict[str, Any]], text_of: Callable[[Id], str | None]) 
     for row in rows:
         row["label"] = names.get(row["row"], row["label"])
     return max((len(row["label"]) for row in rows), default=0)
-
-
-def _clipped(text: str, longest: int) -> str:
-    """The beginning of a text."""
-    return text if len(text) <= longest else text[: longest - 1] + "…"
